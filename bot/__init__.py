@@ -1,0 +1,1 @@
+"""askgate in Slack: cards rendered from stored state, clicks turned into decisions."""

@@ -1,0 +1,1 @@
+"""askgate's engine: runs, gates, decisions, time and Redis. It does not know Slack."""

@@ -1,0 +1,47 @@
+"""Ids of runs and gates. A run's id carries its partition, a gate's id its run: no look-up is needed.
+
+``run_07_01JZ…`` is in partition 7; ``gate_07_01JZ…_2`` is that run's third gate.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ulid import ULID
+
+from core.errors import NotFound
+
+_RUN = re.compile(r"run_(\d{2,4})_([0-9A-HJKMNP-TV-Z]{26})")
+_GATE = re.compile(r"gate_(\d{2,4})_([0-9A-HJKMNP-TV-Z]{26})_(\d{1,3})")
+
+
+def new_token() -> str:
+    """A unique word that sorts by the time it was made."""
+    return str(ULID())
+
+
+def new_run_id(partition: int) -> str:
+    return f"run_{partition:02d}_{new_token()}"
+
+
+def gate_id(run_id: str, index: int) -> str:
+    return f"gate{run_id[3:]}_{index}"
+
+
+def partition_of(run_id: str, partitions: int) -> int:
+    """The partition that a run's id names.
+
+    Raises NotFound for anything that is not a run's id of a store with so many partitions.
+    """
+    match = _RUN.fullmatch(run_id)
+    if not match or int(match[1]) >= partitions:
+        raise NotFound("There is no such run.")
+    return int(match[1])
+
+
+def run_of(gate: str) -> tuple[str, int]:
+    """A gate's run and its index there. Raises NotFound for anything that is not a gate's id."""
+    match = _GATE.fullmatch(gate)
+    if not match:
+        raise NotFound("There is no such gate.")
+    return f"run_{match[1]}_{match[2]}", int(match[3])
