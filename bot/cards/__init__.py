@@ -1,0 +1,1 @@
+"""Slack cards: what a person sees of a gate."""
