@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from core.errors import Invalid
 
@@ -30,6 +31,9 @@ MAX_VALUES = 4
 _Markdown = Annotated[str, StringConstraints(strip_whitespace=False, max_length=MAX_MARKDOWN)]
 
 
+Loc = tuple[str | int, ...]
+
+
 class AnswerError(Invalid, ValueError):
     """The answer does not fit the questions.
 
@@ -37,7 +41,7 @@ class AnswerError(Invalid, ValueError):
     `("answers", "Which scope?")`.
     """
 
-    def __init__(self, message: str, kind: str, loc: tuple[str, ...]) -> None:
+    def __init__(self, message: str, kind: str, loc: Loc) -> None:
         self.loc = loc
         super().__init__(message, errors=[{"loc": list(loc), "msg": message, "type": kind}])
 
@@ -116,9 +120,12 @@ def check_answers(request: AskUserQuestion, value: object) -> dict[str, Any]:
     or free text, never both; a single-select question takes one label. Only with a `response` may a question
     stay without an answer.
 
-    Raises pydantic's ValidationError when `value` is no `Answers`, AnswerError when it does not fit the call.
+    Raises AnswerError for the first rule that `value` breaks: first those of `Answers`, then of the call.
     """
-    given = Answers.model_validate(value)
+    try:
+        given = Answers.model_validate(value)
+    except ValidationError as error:
+        raise _shape_error(error.errors()[0]) from error
     questions = {question.question: question for question in request.questions}
     for text in given.answers:
         if text not in questions:
@@ -130,6 +137,19 @@ def check_answers(request: AskUserQuestion, value: object) -> dict[str, Any]:
     for text, answer in given.answers.items():
         _check_answer(questions[text], as_values(answer))
     return given.model_dump(mode="json", exclude_none=True)
+
+
+def _shape_error(first: ErrorDetails) -> AnswerError:
+    match first["loc"]:
+        case ("answers", text, *_):
+            # What follows is the member of the union that pydantic tried, which is no place in the answer.
+            return AnswerError("wanted text, or a list of texts", "invalid_type", ("answers", text))
+        case loc if first["type"] == "value_error":
+            return AnswerError(str(first["ctx"]["error"]), "out_of_bounds", loc)
+        case ():
+            return AnswerError('wanted an object with "answers", "response" or both', "invalid_type", ())
+        case loc:
+            return AnswerError(first["msg"], first["type"], loc)
 
 
 def _check_answer(question: Question, values: Sequence[str]) -> None:
