@@ -1,0 +1,98 @@
+// One message: who, when, what, and the way into its thread.
+
+import { avatar } from "./avatar.js";
+import { patchBlocks } from "./blocks.js";
+import { clock, lastReply, tsDate } from "./dates.js";
+import { el, renderOnce } from "./dom.js";
+import { icon } from "./icons.js";
+import { go } from "./place.js";
+import { displayName, repliesTo, userOf } from "./world.js";
+
+const FACES_SHOWN = 3;
+
+/** What tells one message of a channel from the others. */
+export const messageKey = (message) => `${message.ts}${message.ephemeral ? ":private" : ""}`;
+
+/** The name that a message stands under. */
+const authorName = (message) => message.bot_name || displayName(userOf(message.user));
+
+const parts = new WeakMap();
+
+/**
+ * A message's node. `channel` is its channel's id; `inThread` leaves out the link to the thread;
+ * `onDismiss` runs when the person puts a private message away.
+ */
+export function makeMessage(message, { channel, inThread, onDismiss }) {
+  const author = userOf(message.user);
+  const time = tsDate(message.ts);
+  const body = el("div", { class: "message-body" });
+  const note = el("div", { class: "message-note" });
+  const footer = el("div", { class: "message-footer" });
+  const head = el(
+    "div",
+    { class: "message-head" },
+    el("span", { class: "author" }, authorName(message)),
+    author.is_bot ? el("span", { class: "badge" }, "APP") : null,
+    el("time", { class: "time", title: time.toLocaleString("en-US"), datetime: time.toISOString() }, clock(time)),
+  );
+  const content = el("div", { class: "message-content" }, head, body, note, footer);
+  const gutter = el("div", { class: "gutter" }, avatar(author), el("span", { class: "gutter-time", "aria-hidden": "true" }, clock(time).replace(/ [AP]M$/, "")));
+  const node = el(
+    "article",
+    { class: "message", tabIndex: -1, "aria-label": `${authorName(message)}, ${clock(time)}`, data: { ts: message.ts } },
+    message.ephemeral ? privateNote(() => onDismiss(message)) : null,
+    el("div", { class: "message-row" }, gutter, content),
+    inThread || message.ephemeral ? null : toolbar(message),
+  );
+  node.classList.toggle("private", Boolean(message.ephemeral));
+  const container = { type: "message", channel, ts: message.ts, ...(message.ephemeral ? { ephemeral: true } : {}) };
+  parts.set(node, { body, note, footer, inThread, surface: { kind: "message", container } });
+  updateMessage(node, message);
+  return node;
+}
+
+/** Bring a message's node up to date. */
+export function updateMessage(node, message) {
+  const { body, note, footer, inThread, surface } = parts.get(node);
+  node.classList.toggle("compact", Boolean(message.compact));
+  if (message.blocks?.length) {
+    body.classList.add("blocks");
+    patchBlocks(body, message.blocks, surface, message.state);
+  } else {
+    body.classList.remove("blocks");
+    patchBlocks(body, [{ type: "section", text: { type: "mrkdwn", text: message.text ?? "" } }], surface);
+  }
+  renderOnce(note, String(Boolean(message.edited)), () => (message.edited ? [el("span", { class: "edited" }, "(edited)")] : []));
+  if (inThread) return;
+  const replies = repliesTo(surface.container.channel, message.ts).filter((reply) => !reply.ephemeral);
+  const signature = JSON.stringify([message.reply_count, message.latest_reply, replies.map((reply) => reply.user)]);
+  renderOnce(footer, signature, () => (message.reply_count ? threadLink(message, replies) : []));
+}
+
+function threadLink(message, replies) {
+  const faces = [...new Set(replies.map((reply) => reply.user))].slice(0, FACES_SHOWN);
+  const count = message.reply_count;
+  return el(
+    "button",
+    { type: "button", class: "thread-link", on: { click: () => go({ thread: message.ts }) } },
+    el("span", { class: "faces" }, ...faces.map((id) => avatar(userOf(id), "medium"))),
+    el("span", { class: "thread-count" }, `${count} ${count === 1 ? "reply" : "replies"}`),
+    message.latest_reply ? el("span", { class: "thread-last" }, `Last reply ${lastReply(tsDate(message.latest_reply))}`) : null,
+    el("span", { class: "thread-view" }, "View thread"),
+  );
+}
+
+function privateNote(dismiss) {
+  return el(
+    "div",
+    { class: "private-note" },
+    icon("eye"),
+    el("span", {}, "Only visible to you"),
+    el("button", { type: "button", class: "link-button", on: { click: dismiss } }, "Dismiss"),
+  );
+}
+
+function toolbar(message) {
+  const reply = el("button", { type: "button", class: "tool", "aria-label": "Reply in thread", title: "Reply in thread", on: { click: () => go({ thread: message.ts }) } }, icon("reply"));
+  return el("div", { class: "toolbar" }, reply);
+}
