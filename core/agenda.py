@@ -1,0 +1,158 @@
+"""The agenda's worker: does what falls due, under leases, with backoff, until told to stop.
+
+A member of the agenda is `<what>:<id>`. A handler reads the state first and is idempotent: a lease may run out while it
+works, and another worker then does it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+
+import structlog
+
+from core.bell import Bell, heard
+from core.errors import StoreUnavailable
+from core.ids import new_token
+from core.store.store import Due, Store
+
+log = structlog.get_logger(__name__)
+
+LEASE_MS = 30_000
+BATCH = 100
+MAX_IDLE_S = 1.0
+"""How late a due member may be noticed if its ring was lost."""
+FIRST_BACKOFF_MS = 500
+LAST_BACKOFF_MS = 300_000
+
+
+class TryAgain(Exception):  # noqa: N818  # it asks for something, it is no error
+    """A handler asks to be called again, in ``in_ms`` (None: the usual backoff)."""
+
+    def __init__(self, in_ms: int | None = None) -> None:
+        self.in_ms = in_ms
+        super().__init__("try again")
+
+
+Handler = Callable[[str, int], Awaitable[None]]
+"""Gets the id and how often it was tried (1: the first time). Raises TryAgain, or anything: it is tried again."""
+
+
+def backoff_ms(tries: int) -> int:
+    """Exponential, with full jitter on its upper half, so that replicas do not march in step."""
+    longest = min(FIRST_BACKOFF_MS * 2 ** min(tries - 1, 20), LAST_BACKOFF_MS)
+    return random.randint(longest // 2, longest)  # noqa: S311  # jitter is no secret
+
+
+class Worker:
+    """Runs the handlers of this process for what is due in any partition."""
+
+    def __init__(
+        self, store: Store, bell: Bell, handlers: Mapping[str, Handler], *, parallel: int = 50
+    ) -> None:
+        self._store = store
+        self._bell = bell
+        self._handlers = dict(handlers)
+        self._slots = asyncio.Semaphore(parallel)
+        self._running: set[asyncio.Task[None]] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+        self.behind_ms = 0
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._loop(), name="agenda")
+
+    async def stop(self, grace_s: float) -> None:
+        """Take nothing more; let what runs end within ``grace_s``, then cancel it (its lease runs out)."""
+        self._stopping.set()
+        self._bell.ring("due")
+        if self._task:
+            await self._task
+        if self._running:
+            _, late = await asyncio.wait(self._running, timeout=grace_s)
+            for task in late:
+                log.warning("agenda.cancelled", task=task.get_name())
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def run_once(self) -> int:
+        """Do everything that is due at this moment, and what that makes due. Returns how many members that was."""
+        done = 0
+        while batch := await self._claim_all():
+            done += len(batch)
+            await asyncio.gather(*(self._work(due) for due in batch))
+        return done
+
+    async def _loop(self) -> None:
+        with self._bell.heard("due") as rung:
+            while not self._stopping.is_set():
+                rung.clear()
+                try:
+                    batch = await self._claim_all()
+                    wait_s = 0.0 if batch else await self._until_next()
+                except StoreUnavailable:
+                    log.warning("agenda.store_away")
+                    batch, wait_s = [], MAX_IDLE_S
+                for due in batch:
+                    await self._slots.acquire()
+                    task = asyncio.create_task(self._in_slot(due), name=due.member)
+                    self._running.add(task)
+                    task.add_done_callback(self._running.discard)
+                if wait_s and not self._stopping.is_set():
+                    await heard(rung, wait_s)
+
+    async def _in_slot(self, due: Due) -> None:
+        try:
+            await self._work(due)
+        finally:
+            self._slots.release()
+
+    async def _claim_all(self) -> list[Due]:
+        token = new_token()
+        found = await asyncio.gather(
+            *(
+                self._store.claim(self._store.agenda(p), p, lease_ms=LEASE_MS, limit=BATCH, token=token)
+                for p in range(self._store.partitions)
+            )
+        )
+        return [due for batch in found for due in batch]
+
+    async def _until_next(self) -> float:
+        """Seconds until something falls due, at most MAX_IDLE_S."""
+        nexts = await asyncio.gather(
+            *(self._store.next_due(self._store.agenda(p)) for p in range(self._store.partitions))
+        )
+        soonest = min((due for due in nexts if due is not None), default=None)
+        if soonest is None:
+            self.behind_ms = 0
+            return MAX_IDLE_S
+        wait_ms = soonest - self._store.clock.now_ms()
+        self.behind_ms = max(0, -wait_ms)
+        return min(max(wait_ms, 1) / 1000, MAX_IDLE_S)
+
+    async def _work(self, due: Due) -> None:
+        what, _, member_id = due.member.partition(":")
+        handler = self._handlers.get(what)
+        retry_ms: int | None = None
+        try:
+            if handler is None:
+                # another release's or another role's work: leave it to a worker that knows it
+                retry_ms = LEASE_MS
+            else:
+                await handler(member_id, due.tries)
+        except TryAgain as again:
+            retry_ms = backoff_ms(due.tries) if again.in_ms is None else again.in_ms
+        except StoreUnavailable:
+            retry_ms = backoff_ms(due.tries)
+        except Exception:
+            # one broken member must not stop the others; it is seen in the log and tried again
+            log.exception("agenda.failed", what=what, id=member_id, tries=due.tries)
+            retry_ms = backoff_ms(due.tries)
+        try:
+            retry_at = None if retry_ms is None else self._store.clock.now_ms() + retry_ms
+            agenda = self._store.agenda(due.partition)
+            if await self._store.finish(agenda, due.token, {due.member: retry_at}):
+                self._bell.ring("due")
+        except StoreUnavailable:
+            log.warning("agenda.not_finished", what=what, id=member_id)

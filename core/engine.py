@@ -1,0 +1,383 @@
+"""ResumeEngine: the one façade. Everything that opens, reads, settles or resumes a run goes through it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import zlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core import approvals
+from core.bell import POLL_S, Bell, heard
+from core.clock import iso
+from core.errors import (
+    AlreadySettled,
+    ArgumentsChanged,
+    CannotVerify,
+    CoverageMismatch,
+    Expired,
+    IdempotencyKeyReused,
+    InvalidDecision,
+    NotAllowed,
+    NotFound,
+    NotWaiting,
+    Refused,
+)
+from core.gates import Action, Decision, Gate, Kind, Outcome, Vote, check_values, speaker
+from core.ids import gate_id, new_run_id, new_token, run_of
+from core.opening import check_decidable, gate_docs, run_doc
+from core.policy import Actor, Directory, NoDirectory, Person, check_allowed
+from core.resumes import Resumes
+from core.runs import Run, RunRequest, RunStatus
+from core.store.codec import spliced
+from core.store.store import Store
+
+STALE_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What somebody says about one gate.
+
+    ``digest`` is that of the arguments the person saw; without it the stored arguments count as seen (a caller of the
+    API has read them).
+    """
+
+    index: int
+    action: Action
+    values: object = None
+    comment: str | None = None
+    digest: str | None = None
+
+
+@dataclass(slots=True)
+class ResumeEngine:
+    """The engine. ``home`` is the team id of the workspace served, once it is known.
+
+    ``directory`` looks up groups and channel members; the bot fills it.
+    """
+
+    store: Store
+    bell: Bell
+    admins: Sequence[str] = ()
+    default_channel: str | None = None
+    default_timeout_s: int = 86400
+    home: str | None = None
+    directory: Directory = field(default_factory=NoDirectory)
+    resumes: Resumes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.resumes = Resumes(self.store, self.bell)
+
+    # opening
+
+    async def suspend(
+        self, request: RunRequest, *, owner: str, idempotency_key: str | None = None
+    ) -> tuple[Run, bool]:
+        """Put a run in. Returns it and whether this call made it.
+
+        ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace,
+        IdempotencyKeyReused or StoreUnavailable; nothing is stored then.
+        """
+        scope = f"{owner} {idempotency_key}" if idempotency_key else new_token()
+        run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions)
+        doc = run_doc(run_id, request, owner, now_ms=self.store.clock.now_ms(), channel=self.default_channel)
+        gates = gate_docs(doc, request)
+        for gate in gates:
+            check_decidable(gate, doc, self.admins)
+        timeout_s = request.timeout_s or self.default_timeout_s
+        word, made = await self.store.suspend(
+            doc,
+            gates,
+            deadline=doc.created_at + timeout_s * 1000,
+            state=request.state,
+            by={"key": owner},
+            idempotency=(owner, idempotency_key, _body_digest(request)) if idempotency_key else None,
+        )
+        if word == "reused":
+            raise IdempotencyKeyReused
+        return await self.run(made), made == run_id
+
+    # reading
+
+    async def run(self, run_id: str) -> Run:
+        """Raises NotFound or StoreUnavailable."""
+        run = await self.store.read(run_id)
+        if run is None:
+            raise NotFound(f"There is no run {run_id}.")
+        return run
+
+    async def gate(self, gate: str) -> tuple[Run, Gate]:
+        """A gate and its run. Raises NotFound or StoreUnavailable."""
+        run_id, index = run_of(gate)
+        run = await self.store.read(run_id)
+        if run is None or index >= len(run.gates):
+            raise NotFound(f"There is no gate {gate}.")
+        return run, run.gates[index]
+
+    async def wait(self, run_id: str, seconds: float) -> Run:
+        """Read a run; while it is waiting, wait up to ``seconds`` for it to be no longer so."""
+        with self.bell.heard(f"run:{run_id}") as rung:
+            until = asyncio.get_running_loop().time() + seconds
+            while True:
+                rung.clear()
+                run = await self.run(run_id)
+                left = until - asyncio.get_running_loop().time()
+                if run.status is not RunStatus.WAITING or left <= 0:
+                    return run
+                await heard(rung, min(left, POLL_S))
+
+    # settling
+
+    async def decide(
+        self,
+        gate: str,
+        action: Action,
+        *,
+        by: Actor,
+        via: str,
+        values: object = None,
+        comment: str | None = None,
+        digest: str | None = None,
+        speaks_for: Person | None = None,
+    ) -> Run:
+        """Take one person's word on one gate, and return the run as it is then.
+
+        ``via`` says where it came from (`slack`, `api`). Raises a Refused (AlreadySettled, Expired, NotAllowed,
+        SelfApproval, CannotVerify, InvalidDecision, ArgumentsChanged), NotFound or StoreUnavailable.
+        """
+        run_id, index = run_of(gate)
+        answer = Answer(index, action, values, comment, digest)
+        return await self.decide_all(run_id, [answer], by=by, via=via, speaks_for=speaks_for)
+
+    async def decide_all(
+        self, run_id: str, answers: Sequence[Answer], *, by: Actor, via: str, speaks_for: Person | None = None
+    ) -> Run:
+        """Take one person's word on several gates of a run: all of it or nothing. Raises as `decide` does."""
+        token = new_token()
+        for _ in range(STALE_TRIES):
+            run = await self.run(run_id)
+            items = []
+            for answer in answers:
+                if answer.index >= len(run.gates):
+                    raise NotFound(f"There is no gate {gate_id(run_id, answer.index)}.")
+                items.append(await self._checked(run, answer, by, via, token, speaks_for))
+            word, index = await self.store.decide(run, items, by=_said_by(by, speaks_for), via=via)
+            if word in ("settled", "voted", "again"):
+                return await self.run(run_id)
+            if word == "missing":
+                raise NotFound(f"There is no run {run_id}.")
+            if word != "stale":
+                fresh = await self.run(run_id)
+                raise await self._refused(fresh, fresh.gates[index], by, via, _too_late(fresh.gates[index]))
+        raise await self._refused(run, run.gates[index], by, via, ArgumentsChanged())
+
+    async def _checked(
+        self, run: Run, answer: Answer, by: Actor, via: str, token: str, speaks_for: Person | None
+    ) -> dict[str, Any]:
+        """Check one answer against the stored gate and make of it what the script takes."""
+        gate = run.gates[answer.index]
+        policy, approval = gate.doc.policy, gate.doc.kind is Kind.APPROVAL
+        try:
+            await self._check_allowed(
+                run, gate, by, approving=answer.action is Action.APPROVE, speaks_for=speaks_for
+            )
+            if not gate.pending:
+                raise _too_late(gate)
+            values = check_values(gate, answer.action, answer.values, answer.comment)
+            digest = answer.digest or gate.doc.args_digest
+            if approval and digest != gate.doc.args_digest:
+                raise ArgumentsChanged
+        except Refused as refusal:
+            raise await self._refused(run, gate, by, via, refusal) from None
+        person: Actor = speaks_for or by
+        vote = Vote(
+            action=answer.action,
+            by=person,
+            at=self.store.clock.now_ms(),
+            via=via,
+            token=token,
+            comment=(answer.comment or "").strip() or None,
+            digest=digest,
+        )
+        extra: dict[str, Any] = {"values": values} if answer.action is Action.ANSWER else {"digest": digest}
+        return {
+            "index": answer.index,
+            "rev": str(gate.rev),
+            "action": answer.action,
+            "outcome": answer.action.outcome,
+            "need": {Action.APPROVE: policy.quorum, Action.DENY: policy.reject_quorum}.get(answer.action, 1),
+            "speaker": speaker(person),
+            "token": token,
+            "vote": vote.model_dump_json(exclude_none=True),
+            "extra": spliced(extra),
+            "fields": spliced({"args_digest": digest}),
+        }
+
+    async def _check_allowed(
+        self, run: Run, gate: Gate, by: Actor, *, approving: bool, speaks_for: Person | None = None
+    ) -> None:
+        await check_allowed(
+            gate.doc.policy,
+            by,
+            approval=gate.doc.kind is Kind.APPROVAL,
+            approving=approving,
+            requester=run.doc.requester,
+            home=self.home,
+            channel=run.doc.place.channel if run.doc.place else None,
+            admins=self.admins,
+            directory=self.directory,
+            speaks_for=speaks_for,
+        )
+
+    async def may_decide(self, run: Run, gate: Gate, by: Actor) -> bool:
+        """Whether somebody is among those who may decide a gate. Raises CannotVerify."""
+        try:
+            await self._check_allowed(run, gate, by, approving=False)
+        except CannotVerify:
+            raise
+        except NotAllowed:
+            return False
+        return True
+
+    async def _refused(self, run: Run, gate: Gate, by: Actor, via: str, refusal: Refused) -> Refused:
+        await self.store.refuse(run, gate.id, by=by.model_dump(), via=via, reason=refusal.slug)
+        refusal.extra.setdefault("run", run)
+        refusal.extra.setdefault("gate", gate)
+        return refusal
+
+    async def cancel(
+        self, run_id: str, reason: str | None, *, by: Actor, via: str, index: int | None = None
+    ) -> Run:
+        """Settle what is pending as cancelled. Raises NotFound, NotWaiting or StoreUnavailable."""
+        run = await self.run(run_id)
+        if not await self._withdraw(run, Outcome.CANCELLED, reason, by=by, via=via, index=index):
+            raise NotWaiting(f"The run is no longer waiting; it is {(await self.run(run_id)).status}.")
+        return await self.run(run_id)
+
+    async def undeliverable(self, run_id: str, reason: str) -> int:
+        """Settle what is pending as undeliverable, with the reason. Returns how many gates that were."""
+        return await self._withdraw(
+            await self.run(run_id), Outcome.UNDELIVERABLE, reason, by=None, via="host"
+        )
+
+    async def _withdraw(
+        self,
+        run: Run,
+        outcome: Outcome,
+        reason: str | None,
+        *,
+        by: Actor | None,
+        via: str,
+        index: int | None = None,
+    ) -> int:
+        decision = Decision(outcome=outcome, at=self.store.clock.now_ms(), via=via, detail=reason)
+        return await self.store.withdraw(
+            run,
+            outcome=outcome,
+            decision=decision.model_dump_json(exclude_none=True),
+            by=by.model_dump() if by else None,
+            via=via,
+            reason=reason,
+            index=index,
+        )
+
+    async def answer_batch(
+        self, run_id: str, results: dict[str, dict[str, Any]], *, by: Actor, via: str
+    ) -> Run:
+        """Answer a run's complete batch: `{"calls": {id: …}, "approvals": {id: …}}`, in the API's result forms.
+
+        Raises CoverageMismatch, and as `decide` does; nothing is stored then.
+        """
+        run = await self.run(run_id)
+        if not run.open:
+            raise AlreadySettled(extra={"run": run})
+        wanted: dict[tuple[str, str], Gate] = {(g.doc.category, g.doc.tool_call_id): g for g in run.gates}
+        given: dict[tuple[str, str], dict[str, Any]] = {
+            (category, i): item for category, items in results.items() for i, item in items.items()
+        }
+        if wanted.keys() != given.keys():
+            raise CoverageMismatch(
+                extra={
+                    "missing": sorted(f"{c}.{i}" for c, i in wanted.keys() - given.keys()),
+                    "unexpected": sorted(f"{c}.{i}" for c, i in given.keys() - wanted.keys()),
+                }
+            )
+        answers = [_as_answer(wanted[place].doc.index, item) for place, item in given.items()]
+        try:
+            return await self.decide_all(run_id, answers, by=by, via=via)
+        except InvalidDecision as error:
+            gate: Gate = error.extra["gate"]
+            raise _placed(error, gate.doc.category, gate.doc.tool_call_id) from None
+
+    async def draft(self, gate: str, person: Person, picks: object | None) -> Run:
+        """Keep what a person has picked but not submitted (None forgets it). Raises AlreadySettled or Expired."""
+        run, found = await self.gate(gate)
+        await self._check_allowed(run, found, person, approving=False)
+        word = await self.store.draft(run, found.doc.index, speaker(person), picks)
+        fresh, found = await self.gate(gate)
+        if word != "kept":
+            raise await self._refused(fresh, found, person, "slack", _too_late(found))
+        return fresh
+
+    async def expire(self, run_id: str, _tries: int = 1) -> None:
+        """The agenda's handler for `expire:<run>`."""
+        await self.store.expire(run_id)
+
+    # lists
+
+    async def gates(
+        self, *, only_open: bool, before: tuple[int, str] | None = None
+    ) -> AsyncIterator[tuple[tuple[int, str], Run, Gate]]:
+        """Gates newest first, each with its position for ``before``."""
+        batch: list[tuple[int, str]] = []
+        async with contextlib.aclosing(self.store.gate_ids(only_open=only_open, before=before)) as ids:
+            async for item in ids:
+                batch.append(item)
+                if len(batch) == 50:
+                    for found in await self._read_batch(batch):
+                        yield found
+                    batch = []
+        for found in await self._read_batch(batch):
+            yield found
+
+    async def _read_batch(self, batch: Sequence[tuple[int, str]]) -> list[tuple[tuple[int, str], Run, Gate]]:
+        found = await self.store.read_gates([gate for _, gate in batch])
+        made = {gate: (ms, gate) for ms, gate in batch}
+        return [(made[run.gates[index].id], run, run.gates[index]) for run, index in found]
+
+
+def _too_late(gate: Gate) -> Refused:
+    if gate.status == Outcome.EXPIRED:
+        return Expired(f"The deadline passed at {iso(gate.deadline)}.")
+    return AlreadySettled(f"This was {gate.status} already.")
+
+
+def _said_by(by: Actor, speaks_for: Person | None) -> dict[str, Any]:
+    said = by.model_dump()
+    return said | {"for": speaks_for.model_dump()} if speaks_for else said
+
+
+def _placed(error: InvalidDecision, category: str, tool_call_id: str) -> InvalidDecision:
+    """The error with its places as they are in a batch: `calls.<id>.value…` instead of `values…`."""
+    names = {"values": "value", "comment": "reason" if category == "approvals" else "message"}
+    errors = [
+        {**item, "loc": [category, tool_call_id, names.get(item["loc"][0], item["loc"][0]), *item["loc"][1:]]}
+        for item in error.errors
+    ]
+    return InvalidDecision(error.detail, errors=errors, extra=error.extra)
+
+
+def _as_answer(index: int, item: dict[str, Any]) -> Answer:
+    """One item of a batch, as the API has it (checked there for its form)."""
+    if "action" in item:
+        return Answer(index, Action(item["action"]), comment=item.get("reason"))
+    if item["status"] == "failed":
+        return Answer(index, Action.DECLINE, comment=item["message"])
+    return Answer(index, Action.ANSWER, values=item["value"])
+
+
+def _body_digest(request: RunRequest) -> str:
+    return approvals.digest(request.model_dump(mode="json"))

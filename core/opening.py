@@ -1,0 +1,100 @@
+"""What a run's caller asked for, as the run and the gates that are stored, with the defaults filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core import approvals
+from core.errors import NobodyMayDecide, NoPlace
+from core.gates import GateDoc, Kind
+from core.ids import gate_id
+from core.policy import Policy, PolicyRequest, can_be_decided
+from core.questions import AskUserQuestion
+from core.runs import ApprovalRequest, CallRequest, Place, QuestionCall, RunDoc, RunRequest
+
+
+def run_doc(run_id: str, request: RunRequest, owner: str, *, now_ms: int, channel: str | None) -> RunDoc:
+    """The run's own part. ``channel`` is where its card goes if it names no place."""
+    pending = request.pending
+    return RunDoc(
+        id=run_id,
+        host=request.host,
+        owner=owner,
+        external_id=request.external_id,
+        title=request.title,
+        place=request.place or (Place(channel=channel) if channel else None),
+        requester=request.requester,
+        created_at=now_ms,
+        size=len(pending.calls) + len(pending.approvals),
+    )
+
+
+def gate_docs(doc: RunDoc, request: RunRequest) -> list[GateDoc]:
+    """The run's gates: the calls in their order, then the approvals in theirs."""
+    responders = _responders(request.policy, doc.place)
+    approvers = _approvers(request.policy)
+    calls = [_call(doc, index, item, responders) for index, item in enumerate(request.pending.calls)]
+    return calls + [
+        _approval(doc, index, item, approvers)
+        for index, item in enumerate(request.pending.approvals, start=len(calls))
+    ]
+
+
+def _call(doc: RunDoc, index: int, item: CallRequest, policy: Policy) -> GateDoc:
+    args = item.args
+    return GateDoc(
+        id=gate_id(doc.id, index),
+        index=index,
+        kind=Kind.QUESTION if isinstance(item, QuestionCall) else Kind.CUSTOM,
+        category="calls",
+        tool_call_id=item.tool_call_id,
+        tool_name=item.tool_name,
+        args=args.model_dump(mode="json", by_alias=True) if isinstance(args, AskUserQuestion) else args,
+        policy=policy,
+    )
+
+
+def _approval(doc: RunDoc, index: int, item: ApprovalRequest, policy: Policy) -> GateDoc:
+    return GateDoc(
+        id=gate_id(doc.id, index),
+        index=index,
+        kind=Kind.APPROVAL,
+        category="approvals",
+        tool_call_id=item.tool_call_id,
+        tool_name=item.tool_name,
+        args=item.args,
+        args_digest=approvals.digest(item.args),
+        reason=item.reason,
+        risk=item.risk,
+        policy=policy,
+    )
+
+
+def _responders(asked: PolicyRequest, place: Place | None) -> Policy:
+    if asked.responders is not None:
+        return Policy(deciders=tuple(asked.responders))
+    # whoever can read the card may answer it: the members of the channel, or the one person of the DM
+    return Policy(deciders=(place.user if place and place.user else "channel",))
+
+
+def _approvers(asked: PolicyRequest) -> Policy:
+    deciders = ("admins",) if asked.approvers is None else tuple(asked.approvers)
+    return Policy(deciders=deciders, **asked.model_dump(exclude={"responders", "approvers"}))
+
+
+def check_decidable(gate: GateDoc, doc: RunDoc, admins: Sequence[str]) -> None:
+    """Refuse what nobody could ever decide, before anybody waits for it. Raises NoPlace or NobodyMayDecide."""
+    policy = gate.policy
+    approval = gate.kind is Kind.APPROVAL
+    requester = doc.requester if approval else None
+    need = policy.quorum if approval else 1
+    if not can_be_decided(policy, requester=requester, admins=admins, quorum=need):
+        who = "approvers" if approval else "responders"
+        besides = " besides the requester" if requester and not policy.self_approval else ""
+        or_admins = ", or set ASKGATE_ADMINS" if approval else ""
+        raise NobodyMayDecide(
+            f"Nobody could ever decide {gate.tool_call_id!r}: "
+            f"name at least {need} {who}{besides} in the policy{or_admins}."
+        )
+    if doc.place is None and not any(p.startswith("key:") for p in policy.deciders):
+        raise NoPlace

@@ -1,0 +1,69 @@
+"""Every key there is. All keys of a partition bear one hash tag, so a script touches one slot."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+BELL = "ag:bell"
+"""Pub/sub channel that wakes workers and waiters after a commit: `due PP`, `queue PP HOST`, `run PP RUN`."""
+
+META = "ag:meta"
+"""Hash of what is fixed for the life of a store: the number of partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one partition."""
+
+    partition: int
+
+    @property
+    def base(self) -> str:
+        return f"ag:{{{self.partition:02d}}}"
+
+    def run(self, run_id: str) -> str:
+        """Hash: the run, its gates, votes, drafts and decisions."""
+        return f"{self.base}:run:{run_id}"
+
+    def state(self, run_id: str) -> str:
+        """String: the host's opaque state, apart from the run because only a claim reads it."""
+        return f"{self.base}:state:{run_id}"
+
+    @property
+    def agenda(self) -> str:
+        """Sorted set: what falls due, `<what>:<id>` by due ms."""
+        return f"{self.base}:agenda"
+
+    def queue(self, host: str) -> str:
+        """Sorted set: settled runs for a host to take up again, by due ms."""
+        return f"{self.base}:queue:{host}"
+
+    @property
+    def audit(self) -> str:
+        """Stream: the audit events. Ids are the engine's ms, never going back."""
+        return f"{self.base}:audit"
+
+    @property
+    def audit_head(self) -> str:
+        """Hash: the digest and the ms of the newest audit event."""
+        return f"{self.base}:audit:head"
+
+    @property
+    def gates(self) -> str:
+        """Sorted set: every gate that is kept, by the ms it was made."""
+        return f"{self.base}:gates"
+
+    @property
+    def open(self) -> str:
+        """Sorted set: the pending gates, by the ms they were made."""
+        return f"{self.base}:open"
+
+    def idempotency(self, scope: str, key: str) -> str:
+        """String: what an Idempotency-Key made. The text is hashed, so any of it will do."""
+        return f"{self.base}:idem:{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:40]}"
+
+
+def leases(queue: str) -> str:
+    """Hash beside an agenda or a queue: who works on which member until when, and how often it was tried."""
+    return f"{queue}:leases"

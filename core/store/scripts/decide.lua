@@ -1,0 +1,64 @@
+-- Takes one person's word on one or more gates of a run, all of it or nothing.
+-- cmd: by (JSON text), via, items: [{index, rev, action, outcome, need (votes that settle it), speaker, token,
+-- vote (JSON text), extra (JSON text behind the decision's first fields), fields (audit)}].
+-- Returns {word, index}: settled | voted | again (this very call was heard before), or a refusal: missing | expired |
+-- taken | stale.
+if redis.call('EXISTS', RUN) == 0 then
+  return {'missing', -1}
+end
+expire_overdue()
+
+local function heard(votes, token)
+  for _, vote in ipairs(votes) do
+    if vote.token == token then
+      return true
+    end
+  end
+  return false
+end
+
+for _, item in ipairs(cmd.items) do
+  local gate = redis.call('HMGET', RUN, item.index .. ':status', item.index .. ':rev', item.index .. ':votes')
+  if not gate[1] then
+    return {'missing', item.index}
+  end
+  item.votes = cjson.decode(gate[3] or '[]')
+  if heard(item.votes, item.token) then
+    return {'again', item.index}
+  end
+  if gate[1] == 'expired' then
+    return {'expired', item.index}
+  elseif gate[1] ~= 'pending' then
+    return {'taken', item.index}
+  elseif gate[2] ~= item.rev then
+    return {'stale', item.index}
+  end
+end
+
+local word = 'voted'
+for _, item in ipairs(cmd.items) do
+  local votes, same = {}, {}
+  for _, vote in ipairs(item.votes) do
+    if vote.speaker ~= item.speaker then -- one vote a person: the last word counts
+      table.insert(votes, vote)
+    end
+  end
+  table.insert(votes, {speaker = item.speaker, token = item.token, action = item.action, vote = item.vote})
+  redis.call('HSET', RUN, item.index .. ':votes', cjson.encode(votes))
+  for _, vote in ipairs(votes) do
+    if vote.action == item.action then
+      table.insert(same, vote.vote)
+    end
+  end
+  if #same >= item.need then
+    local decision = '{"outcome":"' .. item.outcome .. '","at":' .. string.format('%.0f', now) .. ',"via":"' .. cmd.via
+      .. '","votes":[' .. table.concat(same, ',') .. ']' .. item.extra .. '}'
+    settle(item.index, item.outcome, decision, cmd.by, cmd.via, item.fields)
+    word = 'settled'
+  else
+    audit('gate.voted', gate_id(item.index),
+      ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '","action":"' .. item.action .. '"' .. item.fields)
+  end
+end
+changed()
+return {word, -1}

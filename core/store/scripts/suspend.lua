@@ -1,0 +1,36 @@
+-- Puts a run and its gates into the store, once for an Idempotency-Key.
+-- KEYS: of a run, then 10 state, 11 idempotency. cmd: fields (flat list), gates (how many), deadline (the earliest),
+-- opened (audit fields of run.opened and, for each gate, of gate.opened), idem {digest, until}?, state?, kept (ms).
+if redis.call('EXISTS', RUN) == 1 then
+  return {'made', cmd.run} -- the reply of the first try was lost
+end
+if cmd.idem then
+  local made = redis.call('GET', KEYS[11])
+  if made then
+    made = cjson.decode(made)
+    if made['until'] > now then
+      return {made.digest == cmd.idem.digest and 'made' or 'reused', made.run}
+    end
+  end
+end
+redis.call('HSET', RUN, 'status', 'waiting', 'rev', 1, 'trail', '', unpack(cmd.fields))
+if cmd.state then
+  redis.call('SET', KEYS[10], cmd.state)
+end
+if cmd.idem then
+  cmd.idem.run = cmd.run
+  redis.call('SET', KEYS[11], cjson.encode(cmd.idem), 'PX', cmd.kept)
+end
+audit('run.opened', nil, cmd.opened)
+for index = 0, cmd.gates - 1 do
+  redis.call('ZADD', OPEN, now, gate_id(index))
+  redis.call('ZADD', GATES, now, gate_id(index))
+  audit('gate.opened', gate_id(index), cmd.gate_opened[index + 1])
+end
+redis.call('ZADD', AGENDA, cmd.deadline, 'expire:' .. cmd.run)
+if redis.call('HGET', RUN, 'placed') == '1' then
+  redis.call('ZADD', AGENDA, now, 'card:' .. cmd.run)
+  bell('due ' .. cmd.partition)
+end
+bell('run ' .. cmd.partition .. ' ' .. cmd.run)
+return {'opened', cmd.run}

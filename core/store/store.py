@@ -1,0 +1,403 @@
+"""The store: every question to Redis and every change of it, one round trip each."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import (
+    BusyLoadingError,
+    ClusterDownError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from core.clock import Clock, iso
+from core.errors import StoreMismatch, StoreUnavailable
+from core.gates import GateDoc
+from core.ids import partition_of, run_of
+from core.runs import Card, Run, RunDoc
+from core.store import lua
+from core.store.codec import load_run, run_fields, spliced
+from core.store.keys import BELL, META, Keys, leases
+
+_AWAY = (
+    RedisConnectionError,
+    RedisTimeoutError,
+    BusyLoadingError,
+    ReadOnlyError,
+    OutOfMemoryError,
+    ClusterDownError,
+    OSError,
+)
+_AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OOM", "UNBLOCKED")
+IDEMPOTENCY_MS = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A claimed member of an agenda or of a queue. ``tries`` counts this one."""
+
+    partition: int
+    member: str
+    tries: int
+    token: str
+
+
+@contextlib.contextmanager
+def _reachable() -> Iterator[None]:
+    try:
+        yield
+    except _AWAY as error:
+        raise StoreUnavailable from error
+    except ResponseError as error:
+        if str(error).startswith(_AWAY_CODES):
+            raise StoreUnavailable from error
+        raise
+
+
+class Store:
+    """Runs, agenda, queues and audit in one Redis.
+
+    Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write.
+    """
+
+    def __init__(self, client: Redis, *, partitions: int, clock: Clock) -> None:
+        # decode_responses is on: every reply is text, which redis-py's types (bytes or str) cannot say
+        self._redis: Any = client
+        self.partitions = partitions
+        self.clock = clock
+
+    # the server
+
+    async def server_ms(self) -> int:
+        with _reachable():
+            seconds, micros = await self._redis.time()
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    async def check_partitions(self) -> None:
+        """Hold the number of partitions for the life of the store. Raises StoreMismatch."""
+        with _reachable():
+            await self._redis.hsetnx(META, "partitions", str(self.partitions))
+            stored = await self._redis.hget(META, "partitions")
+        if stored != str(self.partitions):
+            raise StoreMismatch(
+                f"ASKGATE_PARTITIONS: the store was made with {stored} partitions, not {self.partitions}; "
+                f"set ASKGATE_PARTITIONS={stored}"
+            )
+
+    async def ping(self) -> None:
+        with _reachable():
+            await self._redis.ping()
+
+    async def claim_event(self, event_id: str, kept_ms: int = 3_600_000) -> bool:
+        """Whether this event of Slack's is heard for the first time."""
+        with _reachable():
+            return bool(await self._redis.set(f"ag:event:{event_id}", "1", nx=True, px=kept_ms))
+
+    # runs
+
+    async def suspend(
+        self,
+        doc: RunDoc,
+        gates: Sequence[GateDoc],
+        *,
+        deadline: int,
+        state: str | None,
+        by: Mapping[str, Any],
+        idempotency: tuple[str, str, str] | None = None,
+    ) -> tuple[str, str]:
+        """Put a run in. ``idempotency`` is (scope, key, digest of the body).
+
+        Returns ("opened" | "made" | "reused", the id of the run that was made first).
+        """
+        keys = self._of(doc.id)
+        extra = [keys.state(doc.id), keys.state(doc.id)]
+        command: dict[str, Any] = {
+            "fields": run_fields(doc, gates, deadline),
+            "gates": len(gates),
+            "deadline": deadline,
+            "opened": spliced({"by": by, "from": "api", "host": doc.host, "external_id": doc.external_id}),
+            "gate_opened": [
+                spliced({"by": by, "from": "api", "kind": gate.kind, "args_digest": gate.args_digest})
+                for gate in gates
+            ],
+            "kept": IDEMPOTENCY_MS,
+        }
+        if state is not None:
+            command["state"] = state
+        if idempotency:
+            scope, key, digest = idempotency
+            extra[1] = keys.idempotency(scope, key)
+            command["idem"] = {"digest": digest, "until": self.clock.now_ms() + IDEMPOTENCY_MS}
+        word, run_id = await self._about(lua.SUSPEND, doc.id, doc.host, command, extra)
+        return word, run_id
+
+    async def read(self, run_id: str) -> Run | None:
+        with _reachable():
+            fields = await self._redis.hgetall(self._of(run_id).run(run_id))
+        return load_run(fields) if fields else None
+
+    async def read_state(self, run_id: str) -> str | None:
+        with _reachable():
+            state: str | None = await self._redis.get(self._of(run_id).state(run_id))
+        return state
+
+    async def decide(
+        self, run: Run, items: Sequence[Mapping[str, Any]], *, by: Mapping[str, Any], via: str
+    ) -> tuple[str, int]:
+        """Take one person's word on gates of a run, all of it or nothing (see `scripts/decide.lua`)."""
+        command = {"items": items, "by": json.dumps(by), "via": via}
+        word, index = await self._about(lua.DECIDE, run.id, run.doc.host, command)
+        return word, int(index)
+
+    async def withdraw(
+        self,
+        run: Run,
+        *,
+        outcome: str,
+        decision: str,
+        by: Mapping[str, Any] | None,
+        via: str,
+        reason: str | None,
+        index: int | None = None,
+    ) -> int:
+        """Settle what is pending with an outcome that nobody chose. Returns how many gates that settled."""
+        command: dict[str, Any] = {
+            "outcome": outcome,
+            "decision": decision,
+            "by": json.dumps(by),
+            "via": via,
+            "fields": spliced({"reason": reason}),
+        }
+        if index is not None:
+            command["index"] = index
+        return int(await self._about(lua.WITHDRAW, run.id, run.doc.host, command))
+
+    async def expire(self, run_id: str) -> int:
+        """Make a run's expiries visible. Returns how many gates that settled."""
+        with _reachable():
+            host = await self._redis.hget(self._of(run_id).run(run_id), "host")
+        return int(await self._about(lua.EXPIRE, run_id, host, {})) if host else 0
+
+    async def draft(self, run: Run, index: int, speaker: str, draft: object | None) -> str:
+        """Keep (or with None forget) what somebody picked. Returns kept, missing, expired or taken."""
+        text = "" if draft is None else json.dumps(draft, ensure_ascii=False)
+        command = {"index": index, "speaker": speaker, "draft": text}
+        return str(await self._about(lua.DRAFT, run.id, run.doc.host, command))
+
+    async def refuse(self, run: Run, gate: str, *, by: Mapping[str, Any], via: str, reason: str) -> None:
+        fields = spliced({"by": by, "from": via, "reason": reason})
+        await self._about(lua.REFUSE, run.id, run.doc.host, {"gate": gate, "fields": fields})
+
+    async def set_cards(
+        self,
+        run: Run,
+        cards: Sequence[Card],
+        rev: int,
+        event: str = "",
+        fields: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Remember where a run's cards are and which revision they show; with an audit event if named."""
+        command = {
+            "cards": json.dumps([card.model_dump() for card in cards]),
+            "rev": rev,
+            "event": event,
+            "fields": spliced({"by": None, "from": "slack", **(fields or {})}) if event else "",
+        }
+        await self._about(lua.CARD, run.id, run.doc.host, command)
+
+    # resumes
+
+    async def start_resume(self, run: Run, token: str, body: str) -> tuple[str, str]:
+        """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time."""
+        command = {"token": token, "body": body, "key": f"{run.id}:1"}
+        frozen, key = await self._about(lua.START_RESUME, run.id, run.doc.host, command)
+        return frozen, key
+
+    async def end_resume(
+        self,
+        run: Run,
+        token: str,
+        *,
+        status: str,
+        by: Mapping[str, Any],
+        retry_at: int | None = None,
+        error: str | None = None,
+    ) -> bool:
+        """Say what became of a claimed run. Returns whether the lease was held."""
+        command: dict[str, Any] = {
+            "token": token,
+            "status": status,
+            "event": f"run.{status}",
+            "by": json.dumps(by),
+            "fields": spliced({"by": by, "from": "host", "reason": error}),
+        }
+        if error:
+            command["error"] = error
+        if retry_at is not None:
+            command["retry_at"] = retry_at
+        return bool(await self._about(lua.END_RESUME, run.id, run.doc.host, command) == "ended")
+
+    # agenda and queues
+
+    def agenda(self, partition: int) -> str:
+        return Keys(partition).agenda
+
+    def queue(self, partition: int, host: str) -> str:
+        return Keys(partition).queue(host)
+
+    async def claim(self, queue: str, partition: int, *, lease_ms: int, limit: int, token: str) -> list[Due]:
+        """Take up to ``limit`` members that are due, for ``lease_ms``."""
+        with _reachable():
+            flat = await lua.CLAIM(
+                self._redis, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
+            )
+        return [Due(partition, m, int(n), token) for m, n in zip(flat[::2], flat[1::2], strict=True)]
+
+    async def finish(self, queue: str, token: str, members: Mapping[str, int | None]) -> int:
+        """Give claimed members back: done (None) or to be tried again at that ms.
+
+        Returns how many became due again while they were worked on.
+        """
+        args: list[str | int] = [token]
+        for member, retry_at in members.items():
+            args += [member, "" if retry_at is None else retry_at]
+        with _reachable():
+            return int(await lua.FINISH(self._redis, [queue, leases(queue)], args))
+
+    async def next_due(self, queue: str) -> int | None:
+        """When the first member falls due, in ms."""
+        with _reachable():
+            first = await self._redis.zrange(queue, 0, 0, withscores=True)
+        return int(first[0][1]) if first else None
+
+    # lists
+
+    async def gate_ids(
+        self, *, only_open: bool, before: tuple[int, str] | None = None, page: int = 100
+    ) -> AsyncGenerator[tuple[int, str]]:
+        """Gates newest first, as (ms made, id), over all partitions; ``before``: the last one had."""
+        sources = [
+            self._partition_ids(Keys(p).open if only_open else Keys(p).gates, before, page)
+            for p in range(self.partitions)
+        ]
+        async for item in _merged(sources, newest_first=True):
+            yield item
+
+    async def _partition_ids(
+        self, key: str, before: tuple[int, str] | None, page: int
+    ) -> AsyncGenerator[tuple[int, str]]:
+        score: str | int = before[0] if before else "+inf"
+        offset = 0
+        while True:
+            with _reachable():
+                rows = await self._redis.zrevrangebyscore(
+                    key, score, "-inf", start=offset, num=page, withscores=True
+                )
+            for gate, made in rows:
+                if before is None or (int(made), gate) < before:
+                    yield int(made), gate
+            if len(rows) < page:
+                return
+            offset += page
+
+    async def read_gates(self, gates: Sequence[str]) -> list[tuple[Run, int]]:
+        """The runs of these gates, with each gate's index there; what is gone meanwhile is left out."""
+        places = [run_of(gate) for gate in gates]
+        runs = dict.fromkeys(run_id for run_id, _ in places)
+        found = dict(zip(runs, await asyncio.gather(*map(self.read, runs)), strict=True))
+        return [(run, index) for run_id, index in places if (run := found[run_id]) is not None]
+
+    # audit
+
+    async def audit(self, after: str | None = None, page: int = 500) -> AsyncGenerator[tuple[str, str]]:
+        """All audit events oldest first, as (cursor, line)."""
+        start = _audit_position(after) if after else None
+        sources = [self._partition_audit(p, start, page) for p in range(self.partitions)]
+        async for (ms, seq, partition), line in _merged(sources, newest_first=False):
+            yield f"{ms}-{seq}-{partition}", line
+
+    async def audit_of(self, run_id: str) -> list[tuple[str, str]]:
+        """One run's audit events, oldest first."""
+        keys = self._of(run_id)
+        with _reachable():
+            trail = await self._redis.hget(keys.run(run_id), "trail")
+            pipe = self._redis.pipeline(transaction=False)
+            for event in (trail or "").split():
+                pipe.xrange(keys.audit, event, event)
+            found = await pipe.execute()
+        return [(f"{i}-{keys.partition}", event["event"]) for rows in found for i, event in rows]
+
+    async def _partition_audit(
+        self, partition: int, start: tuple[int, int, int] | None, page: int
+    ) -> AsyncGenerator[tuple[tuple[int, int, int], str]]:
+        minimum = f"{start[0]}-0" if start else "-"
+        while True:
+            with _reachable():
+                rows = await self._redis.xrange(Keys(partition).audit, minimum, "+", count=page)
+            for event_id, event in rows:
+                ms, seq = map(int, event_id.split("-"))
+                position = (ms, seq, partition)
+                if start is None or position > start:
+                    yield position, event["event"]
+            if len(rows) < page:
+                return
+            minimum = f"({rows[-1][0]}"
+
+    # how a script is called
+
+    def _of(self, run_id: str) -> Keys:
+        return Keys(partition_of(run_id, self.partitions))
+
+    async def _about(
+        self,
+        script: lua.Script,
+        run_id: str,
+        host: str,
+        command: Mapping[str, Any],
+        extra_keys: Sequence[str] = (),
+    ) -> Any:
+        """Run a script about one run, with the keys and the fields that `_common.lua` wants."""
+        keys = self._of(run_id)
+        queue = keys.queue(host)
+        now = self.clock.now_ms()
+        cmd = {
+            **command,
+            "now": now,
+            "iso": iso(now),
+            "run": run_id,
+            "bell": BELL,
+            "partition": f"{keys.partition:02d}",
+        }
+        names = [keys.run(run_id), keys.agenda, leases(keys.agenda), keys.audit, keys.audit_head]
+        names += [queue, leases(queue), keys.open, keys.gates, *extra_keys]
+        with _reachable():
+            return await script(self._redis, names, [json.dumps(cmd, ensure_ascii=False)])
+
+
+def _audit_position(cursor: str) -> tuple[int, int, int]:
+    ms, seq, partition = map(int, cursor.split("-"))
+    return ms, seq, partition
+
+
+async def _merged(sources: Sequence[AsyncIterator[Any]], *, newest_first: bool) -> AsyncGenerator[Any]:
+    """Merge sorted async sources into one sorted stream."""
+    heads: list[tuple[Any, int]] = []
+    for number, source in enumerate(sources):
+        with contextlib.suppress(StopAsyncIteration):
+            heads.append((await anext(source), number))
+    while heads:
+        head = max(heads) if newest_first else min(heads)
+        heads.remove(head)
+        yield head[0]
+        with contextlib.suppress(StopAsyncIteration):
+            heads.append((await anext(sources[head[1]]), head[1]))

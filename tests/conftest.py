@@ -1,0 +1,91 @@
+"""Fixtures for every layer: a real embedded server, and engines on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
+
+import freezegun
+import pytest
+from redis.asyncio import Redis
+
+from core.bell import Bell
+from core.clock import WallClock
+from core.embedded import EmbeddedServer
+from core.engine import ResumeEngine
+from core.policy import CannotVerify, Person
+from core.store.connect import fast_client, listening_client
+from core.store.store import Store
+
+# pydantic builds its schemas with the real datetime class; freezing it midway breaks every later model
+freezegun.configure(extend_ignore_list=["pydantic"])
+
+HOME = "T1"
+ANA = Person(team=HOME, user="U1")
+BEN = Person(team=HOME, user="U2")
+CHO = Person(team=HOME, user="U3")
+
+
+class Members:
+    """A directory for tests: who is in which channel and group. An unknown one cannot be verified."""
+
+    def __init__(self) -> None:
+        self.channels: dict[str, set[str]] = {"C1": {"U1", "U2", "U3"}}
+        self.groups: dict[str, set[str]] = {}
+
+    async def in_channel(self, channel: str, person: Person) -> bool:
+        return person.user in self._look_up(self.channels, channel)
+
+    async def in_group(self, group: str, person: Person) -> bool:
+        return person.user in self._look_up(self.groups, group)
+
+    def _look_up(self, table: dict[str, set[str]], name: str) -> set[str]:
+        if name not in table:
+            raise CannotVerify
+        return table[name]
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One embedded server for the whole session; each test flushes it first."""
+    import asyncio
+
+    server = EmbeddedServer(tmp_path_factory.mktemp("redis"))
+    asyncio.run(server.start())
+    yield server.url
+    asyncio.run(server.stop())
+
+
+@pytest.fixture
+async def redis(redis_url: str) -> AsyncIterator[Redis]:
+    client = fast_client(redis_url)
+    await client.flushall()
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+async def new_engine(redis_url: str, redis: Redis) -> AsyncIterator[Callable[[], ResumeEngine]]:
+    """Makes engines on the one store, as replicas are: each with its own clients and its own bell."""
+    async with AsyncExitStack() as stack:
+
+        def make() -> ResumeEngine:
+            client = fast_client(redis_url)
+            bell = Bell(listening_client(redis_url))
+            bell.start()
+            stack.push_async_callback(client.aclose)
+            stack.push_async_callback(bell.stop)
+            store = Store(client, partitions=4, clock=WallClock())
+            return ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members())
+
+        yield make
+
+
+@pytest.fixture
+async def engine(new_engine: Callable[[], ResumeEngine]) -> ResumeEngine:
+    return new_engine()
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
