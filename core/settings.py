@@ -1,0 +1,329 @@
+"""The settings: from overrides, the environment or a `.env` file, all checked before anything starts."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from dotenv import dotenv_values
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from core.errors import AskgateError
+from core.policy import CHANNEL, GROUP, KEY, TEAM, USER
+from core.strictjson import quoted
+
+ENV_FILE = Path(".env")
+DAY_S = 86_400
+MIN_SECRET = 16
+
+_REDIS = ("redis", "rediss", "unix", "redis+sentinel", "redis+cluster")
+_ADMIN = re.compile(rf"(?:{TEAM}:)?{USER}|{GROUP}")
+# The last label has a letter first, so that an address with a slip in it is not taken for a name.
+_HOST = re.compile(
+    r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+)
+
+
+class SettingsError(AskgateError):
+    """A setting is missing or wrong."""
+
+
+class Bind(NamedTuple):
+    """Where the HTTP port listens; port 0 takes any free one."""
+
+    host: str
+    port: int
+
+
+def default_data_dir() -> Path:
+    """A user's own folder for askgate's data, by the platform's rule (macOS, else XDG)."""
+    try:
+        home = Path.home()
+    except RuntimeError:  # a service's user may have none
+        return Path("/var/lib/askgate")
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "askgate"
+    named = Path(os.environ.get("XDG_DATA_HOME", ""))
+    # XDG: a path that is not absolute is invalid and to be ignored.
+    return (named if named.is_absolute() else home / ".local" / "share") / "askgate"
+
+
+def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
+    """Parse a setting's text. `parse` raises ValueError with what is wrong, showing no secret."""
+    return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
+
+
+def _matching(pattern: str, problem: str) -> BeforeValidator:
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(problem)
+        return text
+
+    return _from_text(parse)
+
+
+def _got(text: str) -> ValueError:
+    return ValueError(f"got {quoted(text)}")
+
+
+def _parts(text: str) -> Iterator[str]:
+    return (part.strip() for part in text.split(",") if part.strip())
+
+
+def _bind(text: str) -> Bind:
+    # An IPv6 address stands in brackets, as in a URL.
+    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:\[\]]+)):([0-9]{1,5})", text)
+    if match is None or int(match[3]) > 65_535:
+        raise _got(text)
+    return Bind(match[1] or match[2], int(match[3]))
+
+
+def _split(text: str) -> SplitResult:
+    try:
+        return urlsplit(text)
+    except ValueError:  # whose text may show a password
+        raise ValueError("is no URL") from None
+
+
+def _http_url(text: str) -> str:
+    url = _split(text)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise ValueError("is no http or https URL")
+    return text.rstrip("/") + "/"
+
+
+def _redis_url(text: str) -> str:
+    url = _split(text)
+    if url.scheme not in _REDIS:
+        raise ValueError("has another scheme or none")
+    if url.scheme == "unix" and (url.netloc or not url.path.strip("/")):
+        raise ValueError("has no absolute path after unix://")
+    if url.scheme != "unix" and not url.netloc.rpartition("@")[2]:
+        raise ValueError("names no server")
+    return text
+
+
+def _api_keys(text: str) -> dict[str, SecretStr]:
+    """`name=secret` pairs. Messages count entries and show none: a slip may have put the secret anywhere."""
+    keys: dict[str, SecretStr] = {}
+    secrets: set[str] = set()
+    for where, entry in _key_entries(text):
+        name, equals, secret = (part.strip() for part in entry.partition("="))
+        if not equals:
+            raise ValueError(f'{where} has no "="')
+        if not re.fullmatch(KEY, name):
+            raise ValueError(f"{where} has a name that is not 1 to 64 of A-Z a-z 0-9 . _ -")
+        if len(secret) < MIN_SECRET:
+            raise ValueError(f"{where} has a secret of {len(secret)} characters")
+        if not re.fullmatch(r"[!-~]+", secret):
+            raise ValueError(f"{where} has a secret with blanks or other than ASCII characters")
+        if name in keys or secret in secrets:
+            raise ValueError(f"{where} repeats an earlier {'name' if name in keys else 'secret'}")
+        keys[name] = SecretStr(secret)
+        secrets.add(secret)
+    if not keys:
+        raise ValueError("names no key")
+    return keys
+
+
+def _key_entries(text: str) -> Iterator[tuple[str, str]]:
+    if not text.startswith("@"):
+        for number, entry in enumerate(_parts(text), 1):
+            yield f"entry {number}", entry
+        return
+    try:
+        lines = Path(text[1:]).expanduser().read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ValueError(f"cannot read the file {quoted(text[1:])} ({reason})") from None
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield f"line {number} of the file", line
+
+
+def _admins(text: str) -> tuple[str, ...]:
+    admins = tuple(_parts(text))
+    for admin in admins:
+        if not _ADMIN.fullmatch(admin):
+            raise _got(admin)
+    return admins
+
+
+def _reachable(text: str) -> tuple[IPv4Network | IPv6Network | str, ...]:
+    def one(part: str) -> IPv4Network | IPv6Network | str:
+        try:
+            return ipaddress.ip_network(part, strict=False)
+        except ValueError:
+            if not _HOST.fullmatch(part):
+                raise _got(part) from None
+            return part.lower()
+
+    return tuple(one(part) for part in _parts(text))
+
+
+def _file(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.is_file():
+        raise ValueError(f"there is no file {quoted(text)}")
+    return path
+
+
+def _name(field: str) -> str:
+    return field.upper() if field.startswith("slack_") else f"ASKGATE_{field.upper()}"
+
+
+class Settings(BaseSettings):
+    """Every setting of askgate. In the environment `bind` is `ASKGATE_BIND`; those of Slack have no prefix.
+
+    A field's description says what is wanted of its text. An empty text counts as unset.
+    """
+
+    model_config = SettingsConfigDict(
+        alias_generator=_name,
+        case_sensitive=True,
+        enable_decoding=False,
+        env_file_encoding="utf-8",
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    slack_bot_token: Annotated[
+        SecretStr | None, _matching(r"xoxb-[!-~]+", 'does not begin with "xoxb-", or has blanks in it')
+    ] = Field(None, description='the bot token of the app, "xoxb-…" (app settings, OAuth & Permissions)')
+    slack_signing_secret: Annotated[SecretStr | None, _matching(r"[!-~]+", "has blanks in it")] = Field(
+        None, description="the signing secret of the app (app settings, Basic Information)"
+    )
+    slack_app_token: Annotated[
+        SecretStr | None, _matching(r"xapp-[!-~]+", 'does not begin with "xapp-", or has blanks in it')
+    ] = Field(None, description='an app-level token, "xapp-…", with the scope connections:write')
+    slack_api_url: Annotated[str, _from_text(_http_url)] = Field(
+        "https://slack.com/api/", description="the base URL of a Slack Web API"
+    )
+
+    redis_url: Annotated[SecretStr | None, _from_text(_redis_url)] = Field(
+        None, description=f"a URL that begins with {', '.join(f'{scheme}://' for scheme in _REDIS)}"
+    )
+    data_dir: Annotated[Path, _from_text(lambda text: Path(text).expanduser().absolute())] = Field(
+        default_factory=default_data_dir, description="a folder that askgate may write to"
+    )
+    partitions: int = Field(16, ge=1, le=1024, description="a whole number from 1 to 1024")
+    retention_days: int = Field(30, ge=1, le=36_500, description="a whole number of days from 1 to 36500")
+    audit_days: int = Field(400, ge=1, le=36_500, description="a whole number of days from 1 to 36500")
+
+    bind: Annotated[Bind, _from_text(_bind)] = Field(
+        Bind("127.0.0.1", 8080), description='an address and a port, such as "127.0.0.1:8080" or "[::1]:8080"'
+    )
+    api_keys: Annotated[dict[str, SecretStr], _from_text(_api_keys)] = Field(
+        default_factory=dict,
+        description=f'"name=secret[,name=secret]" or "@file" with one a line, secrets of {MIN_SECRET} or more'
+        " characters, no name or secret twice",
+    )
+    callback_allow: Annotated[tuple[IPv4Network | IPv6Network | str, ...], _from_text(_reachable)] = Field(
+        (), description='host names, addresses and networks, such as "localhost,10.0.0.0/8"'
+    )
+
+    default_channel: Annotated[str | None, _matching(CHANNEL, "is no channel id")] = Field(
+        None, description='a channel id, such as "C0123456789" (in Slack: the channel\'s details, at the end)'
+    )
+    default_timeout_s: int = Field(
+        DAY_S, ge=1, le=30 * DAY_S, description=f"a whole number of seconds from 1 to {30 * DAY_S} (30 days)"
+    )
+    admins: Annotated[tuple[str, ...], _from_text(_admins)] = Field(
+        (), description='ids of users and user groups, such as "U012AB3CD,T1:U2,S012AB3CD"'
+    )
+    hosts: Annotated[Path | None, _from_text(_file)] = Field(None, description="the path of a TOML file")
+
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], _from_text(str.lower)] = Field(
+        "info", description="debug, info, warning or error"
+    )
+    grace_s: float = Field(
+        10, ge=0, le=600, allow_inf_nan=False, description="how long a stop waits for work: 0 to 600 seconds"
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _blank_is_unset(cls, value: Any, info: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return value.strip() or cls.model_fields[info.field_name].get_default(call_default_factory=True)
+
+
+NAMES: dict[str, str] = {_name(field): field for field in Settings.model_fields}
+"""The name of each setting in the environment, and its field."""
+
+
+def load_settings(
+    overrides: Mapping[str, str] | None = None, *, need_slack: bool = False, env_file: Path = ENV_FILE
+) -> Settings:
+    """The settings: `overrides`, by their names in the environment, before the environment before `env_file`.
+
+    With `need_slack` also what it takes to serve a workspace has to be set. Raises SettingsError, in one
+    line, for the first that is wrong or missing, and for names with `ASKGATE_` in front that are no settings.
+    """
+    given: dict[str, Any] = dict(overrides or {})
+    for name in given:
+        if name not in NAMES:
+            raise _unknown(name)
+    for name in [*os.environ, *_names_in(env_file)]:
+        if name.upper().startswith("ASKGATE_") and name not in NAMES:
+            raise _unknown(name)
+    try:
+        settings = Settings(_env_file=env_file, **given)
+    except ValidationError as error:
+        # Without its cause, which holds what was given.
+        raise _wrong(error.errors()[0]) from None
+    if need_slack:
+        _check_slack(settings)
+    return settings
+
+
+def _names_in(env_file: Path) -> list[str]:
+    try:
+        return list(dotenv_values(env_file, interpolate=False, encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise SettingsError(f"{env_file}: cannot be read ({reason}); wanted lines of NAME=value") from None
+
+
+def _check_slack(settings: Settings) -> None:
+    if settings.slack_bot_token is None:
+        raise _missing("SLACK_BOT_TOKEN")
+    if settings.slack_signing_secret is None and settings.slack_app_token is None:
+        socket_mode = f"or for Socket Mode SLACK_APP_TOKEN, {_wanted('SLACK_APP_TOKEN')}"
+        raise SettingsError(f"{_missing('SLACK_SIGNING_SECRET')}; {socket_mode}")
+    if not settings.api_keys:
+        raise _missing("ASKGATE_API_KEYS")
+
+
+def _wanted(name: str) -> str:
+    return Settings.model_fields[NAMES[name]].description or ""
+
+
+def _missing(name: str) -> SettingsError:
+    return SettingsError(f"{name}: not set; wanted {_wanted(name)}")
+
+
+def _wrong(error: ErrorDetails) -> SettingsError:
+    name = str(error["loc"][0])
+    # Every check of a secret is one of ours and says what is wrong itself, so what was given may be shown.
+    problem = (
+        str(error["ctx"]["error"]) if error["type"] == "value_error" else f"got {quoted(str(error['input']))}"
+    )
+    return SettingsError(f"{name}: {problem}; wanted {_wanted(name)}")
+
+
+def _unknown(name: str) -> SettingsError:
+    near = difflib.get_close_matches(name.upper(), NAMES, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"wanted one of {', '.join(NAMES)}"
+    return SettingsError(f"{name}: there is no such setting; {hint}")
