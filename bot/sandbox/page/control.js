@@ -80,6 +80,7 @@ export async function press(node, value) {
 export async function changed(node, { dispatch } = {}) {
   const control = controlOf(node);
   control.dirty = true;
+  control.node.dispatchEvent(new CustomEvent("control-changed", { bubbles: true }));
   const tell = dispatch ?? control.place.dispatches;
   if (control.node.classList.contains("busy")) {
     control.again = { tell: tell || control.again?.tell };

@@ -19,19 +19,19 @@ const CODES = {
   zap: "⚡",
 };
 
-const NAMES = new Map(Object.entries(CODES).map(([name, sign]) => [sign, name]));
+/** Signs are written with and without the mark that asks for a coloured picture. */
+const bare = (sign) => sign.replace("\uFE0F", "");
+
+const NAMES = new Map(Object.entries(CODES).map(([name, sign]) => [bare(sign), name]));
 
 /** One token of text that stands for an emoji: a code, or a sign that the page knows. */
-const TOKEN = new RegExp(
-  `:([a-z0-9_+'-]+):|(${[...NAMES.keys()].sort((a, b) => b.length - a.length).join("|")})`,
-  "gu",
-);
+const TOKEN = new RegExp(`:([a-z0-9_+'-]+):|(${[...NAMES.keys()].join("|")})\uFE0F?`, "gu");
 
 /** A node for the emoji called `name`, or null for a name that is not known. */
 export function emojiNode(name) {
   const sign = Object.hasOwn(CODES, name) ? CODES[name] : undefined;
   if (sign === undefined) return null;
-  return el("span", { class: "emoji", role: "img", "aria-label": `${name.replaceAll("_", " ")} emoji`, data: { emoji: NAMES.get(sign) } }, sign);
+  return el("span", { class: "emoji", role: "img", "aria-label": `${name.replaceAll("_", " ")} emoji`, data: { emoji: NAMES.get(bare(sign)) } }, sign);
 }
 
 /**

@@ -57,7 +57,7 @@ function makeModal(view) {
     if (!submit.hidden) send(modal);
   });
   form.addEventListener("input", (event) => setError(event.target.closest("[data-block]"), null));
-  form.addEventListener("change", (event) => setError(event.target.closest("[data-block]"), null));
+  form.addEventListener("control-changed", (event) => setError(event.target.closest("[data-block]"), null));
   document.body.append(dialog);
   dialog.showModal();
   queueMicrotask(() => firstField(modal)?.focus());
