@@ -342,7 +342,7 @@ async def _until(done: Callable[[], bool], seconds: float) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        return os.fsdecode(path.read_bytes()).strip()
     except OSError:
         return ""
 
