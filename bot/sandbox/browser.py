@@ -1,0 +1,264 @@
+"""The routes of the page: what one person sees, a stream of changes, and that person's acts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from bot.sandbox import blocks, payloads
+from bot.sandbox.acts import Acts, Done, Impossible, Spot
+from bot.sandbox.world import TEAM, Channel, Message, World
+
+Json = dict[str, Any]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+PAGE = Path(__file__).parent / "page"
+KEEPALIVE_S = 15
+KINDS = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".json": "application/json",
+}
+
+
+class Browser:
+    """Serves the page and its `/ui` routes. Only a page of this very server may use them."""
+
+    def __init__(self, world: World, acts: Acts, hosts: set[str]) -> None:
+        self.world = world
+        self.acts = acts
+        self.hosts = hosts
+
+    def routes(self) -> list[web.RouteDef]:
+        posts = {
+            "action": self._action,
+            "input": self._input,
+            "submit": self._submit,
+            "close": self._close,
+            "say": self._say,
+            "home": self._home,
+            "dm": self._dm,
+            "read": self._read,
+        }
+        return [
+            web.get("/", self._guarded(self._index)),
+            web.get("/archives/{rest:.*}", self._guarded(self._index)),
+            web.get("/static/{name:.+}", self._guarded(self._static)),
+            web.get("/ui/state", self._guarded(self._state)),
+            web.get("/ui/stream", self._guarded(self._stream)),
+            *(web.post(f"/ui/{name}", self._guarded(self._act(act))) for name, act in posts.items()),
+        ]
+
+    # the door
+
+    def _guarded(self, handler: Handler) -> Handler:
+        """Refuse other origins and other host names, so that no foreign web page drives this one."""
+
+        async def checked(request: web.Request) -> web.StreamResponse:
+            host = urlsplit(f"//{request.host}").hostname
+            if host not in self.hosts:
+                return _refuse(403, f"this page is served to {' and '.join(sorted(self.hosts))} only")
+            origin = request.headers.get("Origin")
+            if origin is not None and origin != f"http://{request.host}":
+                return _refuse(403, "only this page itself may do that")
+            return await handler(request)
+
+        return checked
+
+    def _act(self, act: Callable[[Json, str], Awaitable[Json]]) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            # A form of another page can send any type but this one without asking first.
+            if request.content_type != "application/json":
+                return _refuse(415, "send application/json")
+            try:
+                body = json.loads(await request.text())
+                user = body["user"]
+            except (ValueError, KeyError, TypeError):
+                return _refuse(400, "send a JSON object with the field user")
+            try:
+                return web.json_response(await act(body, user))
+            except KeyError as missing:
+                return _refuse(400, f"missing field: {missing.args[0]}")
+            except Impossible as slip:
+                return _refuse(409, str(slip))
+
+        return handle
+
+    # files
+
+    async def _index(self, request: web.Request) -> web.StreamResponse:
+        return _file(PAGE / "index.html")
+
+    async def _static(self, request: web.Request) -> web.StreamResponse:
+        path = (PAGE / request.match_info["name"]).resolve()
+        if not path.is_relative_to(PAGE.resolve()) or not path.is_file() or path.suffix not in KINDS:
+            return _refuse(404, "no such file")
+        return _file(path)
+
+    # what a person sees
+
+    async def _state(self, request: web.Request) -> web.StreamResponse:
+        user = request.query.get("user") or next(
+            (user.id for user in self.world.users.values() if user.app is None), ""
+        )
+        if user not in self.world.users:
+            return _refuse(404, f"no such person: {user}")
+        return web.json_response(self.state(user), headers={"Cache-Control": "no-store"})
+
+    def state(self, user: str) -> Json:
+        """Everything `user` sees, as the page takes it."""
+        world = self.world
+        channels = list(world.channels_of(user))
+        top = world.top_view(user)
+        homes = (world.home(user, app.id) for app in world.apps.values())
+        home = next((view for view in homes if view is not None), None)
+        return {
+            "team": {"id": TEAM, "name": world.teams[TEAM]},
+            "you": user,
+            "users": [
+                {
+                    "id": person.id,
+                    "name": person.name,
+                    "real_name": person.real_name,
+                    "avatar_color": payloads.avatar_color(person.id),
+                    "is_bot": person.app is not None,
+                    "team": person.team,
+                }
+                for person in world.users.values()
+            ],
+            "channels": [self._channel(channel, user) for channel in channels],
+            "messages": {channel.id: self._messages(channel, user) for channel in channels},
+            "modal": payloads.view_json(world, top) if top else None,
+            "modal_depth": len(world.stacks.get(user, ())),
+            "home": payloads.view_json(world, home) if home else None,
+            "commands": [
+                {"command": c.command, "description": c.description, "usage": c.usage}
+                for app in world.apps.values()
+                for c in app.commands
+            ],
+            "rev": world.changes.rev,
+            "now": int(world.clock() * 1000),
+        }
+
+    def _channel(self, channel: Channel, user: str) -> Json:
+        other = next((member for member in channel.members if member != user), user)
+        is_dm = channel.kind == "dm"
+        read = channel.read.get(user, "")
+        return {
+            "id": channel.id,
+            "name": self.world.users[other].name if is_dm else channel.name,
+            "kind": "dm" if is_dm else "channel",
+            "with": other if is_dm else None,
+            "unread": sum(
+                message.ts > read and message.user != user and message.viewer in (None, user)
+                for message in self.world.messages.get(channel.id, ())
+            ),
+        }
+
+    def _messages(self, channel: Channel, user: str) -> list[Json]:
+        return [
+            self._message(message, user)
+            for message in self.world.messages.get(channel.id, ())
+            if message.viewer in (None, user)
+        ]
+
+    def _message(self, message: Message, user: str) -> Json:
+        body = payloads.message_json(self.world, message)
+        picks = message.picks.get(user, {})
+        shown = {
+            name: body.get(name) for name in ("ts", "thread_ts", "user", "text", "blocks", "latest_reply")
+        }
+        return shown | {
+            "bot_name": body.get("bot_profile", {}).get("name"),
+            "ephemeral": message.viewer is not None,
+            "edited": message.edited is not None,
+            "reply_count": body.get("reply_count", 0),
+            "deleted": message.subtype == "tombstone",
+            "state": blocks.values(message.blocks, picks),
+        }
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse(
+            headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
+        )
+        await stream.prepare(request)
+        rev = self.world.changes.rev
+        await stream.write(b"retry: 500\n\n")
+        while not self.world.closed:
+            try:
+                rev = await asyncio.wait_for(self.world.changes.after(rev), KEEPALIVE_S)
+                frame = f"event: changed\ndata: {json.dumps({'rev': rev})}\n\n"
+            except TimeoutError:
+                frame = ": still here\n\n"
+            try:
+                await stream.write(frame.encode())
+            except ConnectionError:
+                break
+        return stream
+
+    # acts
+
+    async def _action(self, body: Json, user: str) -> Json:
+        spot, value = _spot(body["container"]), body.get("value")
+        return _told(await self.acts.use(user, spot, body["block_id"], body["action_id"], value))
+
+    async def _input(self, body: Json, user: str) -> Json:
+        spot = _spot(body["container"])
+        return _told(self.acts.enter(user, spot, body["block_id"], body["action_id"], body.get("value")))
+
+    async def _submit(self, body: Json, user: str) -> Json:
+        return _told(await self.acts.submit(user, body["view_id"], body.get("values") or {}))
+
+    async def _close(self, body: Json, user: str) -> Json:
+        return _told(await self.acts.close(user, body["view_id"]))
+
+    async def _say(self, body: Json, user: str) -> Json:
+        text = str(body["text"])
+        if text.startswith("/"):
+            command, _, rest = text.partition(" ")
+            return _told(await self.acts.command(user, body["channel"], command, rest.strip()))
+        message = await self.acts.say(user, body["channel"], text, body.get("thread_ts"))
+        return {"ok": True, "ts": message.ts}
+
+    async def _home(self, body: Json, user: str) -> Json:
+        return _told(self.acts.open_home(user, next(iter(self.world.apps.values()))))
+
+    async def _dm(self, body: Json, user: str) -> Json:
+        return {"ok": True, "channel": self.acts.open_dm(user, body["with"]).id}
+
+    async def _read(self, body: Json, user: str) -> Json:
+        self.acts.read(user, body["channel"])
+        return {"ok": True}
+
+
+def _spot(container: Json) -> Spot:
+    if container["type"] == "view":
+        return Spot(view_id=container["view_id"])
+    return Spot(container["channel"], container["ts"])
+
+
+def _told(done: Done) -> Json:
+    body: Json = {"ok": done.ok}
+    if done.error is not None:
+        body["error"] = done.error
+    if done.errors:
+        body["errors"] = dict(done.errors)
+    return body
+
+
+def _file(path: Path) -> web.FileResponse:
+    headers = {"Content-Type": f"{KINDS[path.suffix]}; charset=utf-8", "Cache-Control": "no-store"}
+    return web.FileResponse(path, headers=headers)
+
+
+def _refuse(status: int, error: str) -> web.Response:
+    return web.json_response({"ok": False, "error": error}, status=status)

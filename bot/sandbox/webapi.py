@@ -1,0 +1,123 @@
+"""The Web API over HTTP: who calls, with what, through which fault, and how the answer looks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from bot.sandbox.faults import Faults
+from bot.sandbox.links import Links
+from bot.sandbox.methods import METHODS, Arguments, Call, Refused
+from bot.sandbox.world import App, World
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One call of the Web API: `time` in seconds of the sandbox's clock, `error` when it was not ok.
+
+    A call that met `reset_after_accept` is recorded with the outcome that its caller never heard.
+    """
+
+    method: str
+    args: Mapping[str, Any]
+    time: float
+    ok: bool
+    error: str | None = None
+    app: str | None = None
+
+
+class WebApi:
+    """Serves `/api/<method>` and records every call in `calls`."""
+
+    def __init__(self, world: World, links: Links) -> None:
+        self.world = world
+        self.links = links
+        self.faults = Faults()
+        self.calls: list[Recorded] = []
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["method"]
+        raw = await _arguments(request)
+        fault = self.faults.take(name)
+        if fault is not None and fault.delay:
+            await asyncio.sleep(fault.delay)
+        if fault is not None and fault.status is not None:
+            error = "ratelimited" if fault.status == 429 else "internal_error"
+            self._record(name, raw, None, error)
+            headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after is not None else {}
+            return _answer({"ok": False, "error": error}, fault.status, headers)
+        if fault is not None and fault.error is not None:
+            self._record(name, raw, None, fault.error)
+            return _answer({"ok": False, "error": fault.error})
+        token = raw.pop("token", None) or _bearer(request)
+        body = self._run(name, raw, token)
+        if fault is not None and fault.reset_after_accept:
+            assert request.transport is not None  # noqa: S101 - a request that is being served has one
+            request.transport.abort()
+        return _answer(body)
+
+    def _run(self, name: str, raw: Json, token: str | None) -> Json:
+        app: App | None = None
+        try:
+            app = self._caller(name, token)
+            call = Call(self.world, self.links, app, Arguments(raw))
+            body = {"ok": True, **METHODS[name](call)}
+        except Refused as refusal:
+            self._record(name, raw, app, refusal.error)
+            return {"ok": False, "error": refusal.error, **refusal.more}
+        self._record(name, raw, app, None)
+        return body
+
+    def _caller(self, name: str, token: str | None) -> App:
+        if name not in METHODS:
+            raise Refused("unknown_method", req_method=name)
+        if not token:
+            raise Refused("not_authed")
+        app = self.world.app_by(bot_token=token)
+        if name == "apps.connections.open":
+            linked = self.world.app_by(app_token=token)
+            if app is not None and linked is None:
+                raise Refused("not_allowed_token_type")
+            app = linked
+        elif app is None and self.world.app_by(app_token=token) is not None:
+            raise Refused("not_allowed_token_type")
+        if app is None:
+            raise Refused("invalid_auth")
+        return app
+
+    def _record(self, name: str, args: Json, app: App | None, error: str | None) -> None:
+        args = {key: value for key, value in args.items() if key != "token"}
+        known = app.id if app else None
+        self.calls.append(Recorded(name, args, self.world.clock(), error is None, error, known))
+        self.world.changes.ring()
+
+
+async def _arguments(request: web.Request) -> Json:
+    raw: Json = dict(request.query)
+    if request.content_type == "application/json":
+        try:
+            body = json.loads(await request.text() or "{}")
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise web.HTTPOk(
+                text=json.dumps({"ok": False, "error": "invalid_json"}), content_type="application/json"
+            )
+        return raw | body
+    return raw | {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
+
+
+def _bearer(request: web.Request) -> str | None:
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else None
+
+
+def _answer(body: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.json_response(body, status=status, headers=headers)
