@@ -243,7 +243,9 @@ class ResumeEngine:
         return True
 
     async def _refused(self, run: Run, gate: Gate, by: Actor, via: str, refusal: Refused) -> Refused:
-        await self.store.refuse(run, gate.id, by=by.model_dump(), via=via, reason=refusal.slug)
+        # whoever meets one of these clicked on something that the card should no longer offer
+        mend = via == "slack" and isinstance(refusal, AlreadySettled | Expired | ArgumentsChanged)
+        await self.store.refuse(run, gate.id, by=by.model_dump(), via=via, reason=refusal.slug, mend=mend)
         refusal.extra.setdefault("run", run)
         refusal.extra.setdefault("gate", gate)
         return refusal

@@ -167,16 +167,20 @@ class RunDoc(BaseModel):
 
 
 class Card(BaseModel):
-    """One Slack message that shows some of a run's gates (by index)."""
+    """One Slack message that shows some of a run's gates (by index). ``shown`` is the digest of what it shows."""
 
     model_config = ConfigDict(frozen=True)
     channel: str
     ts: str
     gates: tuple[int, ...]
+    shown: str = ""
 
 
 class Run(BaseModel):
-    """A run as it is stored. ``rev`` counts every change that a reader could see."""
+    """A run as it is stored. ``rev`` counts every change that a reader could see.
+
+    ``mend``: somebody clicked on a card that no longer says how things are, so it is drawn again in any case.
+    """
 
     model_config = ConfigDict(frozen=True)
     doc: RunDoc
@@ -184,7 +188,7 @@ class Run(BaseModel):
     rev: int
     gates: tuple[Gate, ...]
     cards: tuple[Card, ...] = ()
-    cards_rev: int = 0
+    mend: bool = False
     error: str | None = None
 
     @property

@@ -29,7 +29,7 @@ def load_run(fields: Mapping[str, str]) -> Run:
         rev=int(fields["rev"]),
         gates=tuple(_load_gate(fields, index, doc.created_at) for index in range(int(fields["n"]))),
         cards=tuple(Card.model_validate(card) for card in json.loads(fields.get("cards", "[]"))),
-        cards_rev=int(fields.get("cards_rev", "0")),
+        mend=fields.get("mend") == "1",
         error=fields.get("error") or None,
     )
 

@@ -194,24 +194,21 @@ class Store:
         command = {"index": index, "speaker": speaker, "draft": text}
         return str(await self._about(lua.DRAFT, run.id, run.doc.host, command))
 
-    async def refuse(self, run: Run, gate: str, *, by: Mapping[str, Any], via: str, reason: str) -> None:
+    async def refuse(
+        self, run: Run, gate: str, *, by: Mapping[str, Any], via: str, reason: str, mend: bool
+    ) -> None:
+        """Write a refusal to the audit; ``mend`` has the card drawn again."""
         fields = spliced({"by": by, "from": via, "reason": reason})
-        await self._about(lua.REFUSE, run.id, run.doc.host, {"gate": gate, "fields": fields})
+        await self._about(lua.REFUSE, run.id, run.doc.host, {"gate": gate, "fields": fields, "mend": mend})
 
     async def set_cards(
-        self,
-        run: Run,
-        cards: Sequence[Card],
-        rev: int,
-        event: str = "",
-        fields: Mapping[str, Any] | None = None,
+        self, run: Run, cards: Sequence[Card], *, event: str = "", reason: str | None = None
     ) -> None:
-        """Remember where a run's cards are and which revision they show; with an audit event if named."""
+        """Remember where a run's cards are and what they show; with an audit event if named."""
         command = {
             "cards": json.dumps([card.model_dump() for card in cards]),
-            "rev": rev,
             "event": event,
-            "fields": spliced({"by": None, "from": "slack", **(fields or {})}) if event else "",
+            "fields": spliced({"from": "slack", "reason": reason}),
         }
         await self._about(lua.CARD, run.id, run.doc.host, command)
 

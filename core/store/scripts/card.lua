@@ -1,9 +1,10 @@
--- Remembers where a run's cards are and which revision they show. cmd: cards (JSON text), rev, fields (audit, empty: none).
+-- Remembers where a run's cards are and what they show. cmd: cards (JSON text), event and fields (audit; event '': none).
 if redis.call('EXISTS', RUN) == 0 then
   return 0
 end
-redis.call('HSET', RUN, 'cards', cmd.cards, 'cards_rev', cmd.rev)
-if cmd.fields ~= '' then
+redis.call('HSET', RUN, 'cards', cmd.cards)
+redis.call('HDEL', RUN, 'mend')
+if cmd.event ~= '' then
   audit(cmd.event, nil, cmd.fields)
 end
 return 1
