@@ -1,1 +1,1 @@
-"""Slack cards: what a person sees of a gate."""
+"""Cards and modals: pure functions from stored state to Block Kit."""

@@ -1,0 +1,162 @@
+"""Block Kit as plain dicts: one small function a block or element. What they build is checked by `limits`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Block = dict[str, Any]
+
+
+def plain(text: str) -> Block:
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def header(text: str) -> Block:
+    return {"type": "header", "text": plain(text)}
+
+
+def markup(text: str, block_id: str | None = None) -> Block:
+    """A section of our own words as markup. Never give it an agent's text."""
+    return _named({"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}, block_id)
+
+
+def context(*texts: str) -> Block:
+    """A line of our own words in small print, as markup."""
+    return {
+        "type": "context",
+        "elements": [{"type": "mrkdwn", "text": text, "verbatim": True} for text in texts],
+    }
+
+
+def divider() -> Block:
+    return {"type": "divider"}
+
+
+def actions(block_id: str, elements: Sequence[Block]) -> Block:
+    return {"type": "actions", "block_id": block_id, "elements": list(elements)}
+
+
+# rich text: what an agent wrote, as it wrote it
+
+
+def rich(*elements: Block) -> Block:
+    return {"type": "rich_text", "elements": list(elements)}
+
+
+def piece(text: str, *, bold: bool = False, italic: bool = False, code: bool = False) -> Block:
+    style = {name: True for name, on in (("bold", bold), ("italic", italic), ("code", code)) if on}
+    return {"type": "text", "text": text} | ({"style": style} if style else {})
+
+
+def line(*pieces: Block) -> Block:
+    return {"type": "rich_text_section", "elements": [p for p in pieces if p["text"]]}
+
+
+def bullets(lines: Sequence[Block]) -> Block:
+    return {"type": "rich_text_list", "style": "bullet", "elements": list(lines)}
+
+
+def quote(text: str) -> Block:
+    return {"type": "rich_text_quote", "elements": [piece(text)]}
+
+
+def code(text: str) -> Block:
+    return {"type": "rich_text_preformatted", "elements": [piece(text)]}
+
+
+# elements
+
+
+def button(
+    text: str, action_id: str, value: str = "", *, style: str | None = None, confirm: Block | None = None
+) -> Block:
+    element: Block = {"type": "button", "text": plain(text), "action_id": action_id}
+    return element | _given(value=value or None, style=style, confirm=confirm)
+
+
+def option(text: str, value: str, description: str | None = None) -> Block:
+    return {"text": plain(text), "value": value} | (
+        {"description": plain(description)} if description else {}
+    )
+
+
+def select(action_id: str, placeholder: str, options: Sequence[Block]) -> Block:
+    return {
+        "type": "static_select",
+        "action_id": action_id,
+        "placeholder": plain(placeholder),
+        "options": list(options),
+    }
+
+
+def multi_select(action_id: str, placeholder: str, options: Sequence[Block]) -> Block:
+    return {
+        "type": "multi_static_select",
+        "action_id": action_id,
+        "placeholder": plain(placeholder),
+        "options": list(options),
+    }
+
+
+def radio(action_id: str, options: Sequence[Block], initial: Block | None = None) -> Block:
+    element: Block = {"type": "radio_buttons", "action_id": action_id, "options": list(options)}
+    return element | _given(initial_option=initial)
+
+
+def checkboxes(action_id: str, options: Sequence[Block], initial: Sequence[Block] = ()) -> Block:
+    element: Block = {"type": "checkboxes", "action_id": action_id, "options": list(options)}
+    return element | _given(initial_options=list(initial) or None)
+
+
+def text_input(
+    action_id: str,
+    *,
+    multiline: bool = True,
+    most: int = 3000,
+    initial: str | None = None,
+    focus: bool = False,
+) -> Block:
+    element: Block = {
+        "type": "plain_text_input",
+        "action_id": action_id,
+        "multiline": multiline,
+        "max_length": most,
+    }
+    return element | _given(initial_value=initial, focus_on_load=True if focus else None)
+
+
+def field(
+    block_id: str, label: str, element: Block, *, optional: bool = False, hint: str | None = None
+) -> Block:
+    """An input block of a modal."""
+    block: Block = {"type": "input", "block_id": block_id, "label": plain(label), "element": element}
+    return block | {"optional": optional} | _given(hint=plain(hint) if hint else None)
+
+
+def modal(
+    title: str,
+    blocks: Sequence[Block],
+    *,
+    callback_id: str,
+    metadata: str,
+    submit: str | None,
+    close: str = "Close",
+) -> Block:
+    view: Block = {
+        "type": "modal",
+        "title": plain(title),
+        "close": plain(close),
+        "callback_id": callback_id,
+        "private_metadata": metadata,
+        "blocks": list(blocks),
+    }
+    return view | _given(submit=plain(submit) if submit else None)
+
+
+def _given(**members: Any) -> Block:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _named(block: Block, block_id: str | None) -> Block:
+    return block | ({"block_id": block_id} if block_id else {})

@@ -1,0 +1,96 @@
+"""How a control on a card says what it is for: which gate, which question, what to do.
+
+Ids and opaque values only: labels and arguments are read from the store when the click arrives. The ids of
+a pending gate's blocks stay the same from one rendering to the next, because Slack forgets what people have
+picked in a block whose id changes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+PICK: Final = "pick"
+CHOOSE: Final = "choose"
+OTHER: Final = "other"
+SUBMIT: Final = "submit"
+FORM: Final = "form"
+RESPONSE: Final = "response"
+DECLINE: Final = "decline"
+APPROVE: Final = "approve"
+REJECT: Final = "reject"
+REJECT_REASON: Final = "reject_reason"
+ANSWER: Final = "answer"
+FULL: Final = "full"
+PAGE: Final = "page"
+
+ANY: Final = re.compile(
+    r"(pick|choose|other|submit|form|response|decline|approve|reject|reject_reason|answer|full|page)(:\d+)?"
+)
+
+
+def block_id(gate: str, question: int, row: str) -> str:
+    return f"{gate}/{question}/{row}"
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What was clicked: ``verb`` and its number (an option), at a gate's question; a button's ``value``."""
+
+    verb: str
+    gate: str
+    question: int
+    number: int
+    value: str
+    picked: tuple[int, ...]
+
+
+def control(action: Mapping[str, Any]) -> Control:
+    """Read one item of a payload's `actions`."""
+    gate, question, _ = action["block_id"].split("/")
+    verb, _, number = action["action_id"].partition(":")
+    return Control(
+        verb=verb,
+        gate=gate,
+        question=int(question),
+        number=int(number or 0),
+        value=action.get("value") or "",
+        picked=tuple(int(option["value"]) for option in _options(action)),
+    )
+
+
+def _options(element: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    one = element.get("selected_option")
+    return [one] if one else list(element.get("selected_options") or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What a modal is about: kept in its `private_metadata`."""
+
+    gate: str
+    question: int = 0
+    page: int = 0
+    digest: str = ""
+
+    def dump(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def load(cls, text: str) -> Where:
+        return cls(**json.loads(text))
+
+
+def values_of(view_state: Mapping[str, Any]) -> dict[str, Any]:
+    """A modal's values by block id: text, the index of a radio button, or the indexes of checkboxes."""
+    found: dict[str, Any] = {}
+    for name, elements in view_state.get("values", {}).items():
+        for element in elements.values():
+            if element["type"] == "plain_text_input":
+                found[name] = (element.get("value") or "").strip()
+            else:
+                found[name] = [int(option["value"]) for option in _options(element)]
+    return found

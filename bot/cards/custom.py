@@ -1,0 +1,37 @@
+"""A custom gate on a card: its JSON is shown; text or JSON comes back."""
+
+from __future__ import annotations
+
+import json
+
+from bot import words
+from bot.cards import controls as c
+from bot.cards.approval import arguments
+from bot.cards.blocks import Block, actions, button, code, context, line, piece, rich
+from bot.cards.text import cut, size, visible
+from core.gates import Gate
+
+
+def custom_blocks(gate: Gate, budget: int) -> list[Block]:
+    """The blocks of a pending custom gate, with at most ``budget`` bytes of the agent's text."""
+    title = line(piece(words.CUSTOM), piece(cut(visible(gate.doc.tool_name), 300), code=True))
+    text = arguments(gate)
+    room = budget - 400
+    whole = size(text) <= room
+    blocks = [rich(title, code(cut(text, room)))]
+    if not whole:
+        blocks.append(context(words.CUSTOM_CUT))
+    row = [button(words.ANSWER, c.ANSWER, style="primary")]
+    if not whole:
+        row.append(button(words.VIEW_IN_FULL, c.FULL))
+    row.append(button(words.DECLINE, c.DECLINE))
+    return [*blocks, actions(c.block_id(gate.id, 0, "gate"), row)]
+
+
+def custom_answer(gate: Gate, budget: int) -> list[Block]:
+    """What was answered, as one rich text line."""
+    values = gate.decision.values if gate.decision else None
+    if values is None:
+        return []
+    text = values if isinstance(values, str) else json.dumps(values, ensure_ascii=False)
+    return [line(piece(cut(visible(text), budget)))]

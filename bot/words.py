@@ -1,0 +1,177 @@
+"""Every sentence that askgate itself says in Slack, in one place.
+
+Sentences that go into markup get escaped arguments only; the others are plain text.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from core.gates import Outcome
+
+# buttons: people and tests find things by these words
+APPROVE: Final = "Approve"
+REJECT: Final = "Reject"
+REJECT_WITH_REASON: Final = "Reject with reason…"
+VIEW_IN_FULL: Final = "View in full…"
+OTHER: Final = "Other…"
+SUBMIT: Final = "Submit"
+FORM: Final = "Answer in a form…"
+GENERAL_RESPONSE: Final = "General response…"
+DECLINE: Final = "Decline…"
+ANSWER: Final = "Answer…"
+NEXT: Final = "Next"
+PREVIOUS: Final = "Previous"
+CLOSE: Final = "Close"
+CANCEL: Final = "Cancel"
+
+# cards
+DEFAULT_TITLE: Final = "An agent needs you"
+CHOOSE_ONE: Final = "Choose one"
+CHOOSE_SOME: Final = "Choose one or more"
+APPROVAL: Final = "Approval needed: "
+CUSTOM: Final = "Answer needed: "
+ARGUMENTS_CUT: Final = "The arguments go on: read them in full, then approve there."
+TEXT_CUT: Final = "Some of this is cut here. Read all of it with *View in full*."
+CUSTOM_CUT: Final = "This goes on: read it with *View in full*."
+
+SIGNS: Final = {
+    Outcome.ANSWERED: "✅",
+    Outcome.APPROVED: "✅",
+    Outcome.DENIED: "⛔",
+    Outcome.DECLINED: "🚫",
+    Outcome.EXPIRED: "⌛",
+    Outcome.CANCELLED: "🗑️",
+    Outcome.UNDELIVERABLE: "📭",
+    Outcome.SUPERSEDED: "↩️",
+}
+SETTLED: Final = {
+    Outcome.ANSWERED: "Answered",
+    Outcome.APPROVED: "Approved",
+    Outcome.DENIED: "Rejected",
+    Outcome.DECLINED: "Declined",
+    Outcome.EXPIRED: "Expired",
+    Outcome.CANCELLED: "Cancelled",
+    Outcome.UNDELIVERABLE: "Undeliverable",
+    Outcome.SUPERSEDED: "Superseded",
+}
+RISKS: Final = {
+    "low": "Risk: low",
+    "medium": "Risk: medium",
+    "high": "⚠️ Risk: *high*",
+    "extra_high": "🛑 Risk: *extra high*",
+}
+NOBODY: Final = {
+    Outcome.EXPIRED: "nobody decided in time",
+    Outcome.CANCELLED: "nobody decided",
+    Outcome.UNDELIVERABLE: "nobody could be asked",
+    Outcome.SUPERSEDED: "it was settled elsewhere",
+}
+
+
+def asked_by(owner: str, host: str) -> str:
+    return f"Asked by agent `{owner}`" + (f" ({host})" if host != "api" else "")
+
+
+def asked_for(who: str) -> str:
+    return f"for {who}"
+
+
+def until(when: str) -> str:
+    return f"Open until {when}"
+
+
+def settled_line(outcome: Outcome, who: str, when: str, where: str) -> str:
+    """`✅ Approved by @ana, Today at 10:00` as markup."""
+    by = f" by {who}" if who else f": {NOBODY[outcome]}"
+    return f"{SIGNS[outcome]} *{SETTLED[outcome]}*{by} · {when}{where}"
+
+
+def via(word: str) -> str:
+    return {"api": " · over the API", "clock": "", "slack": "", "host": ""}.get(word, f" · {word}")
+
+
+def progress(done: int, count: int, who: str) -> str:
+    return f"{who}: {done} of {count} answered, not submitted yet"
+
+
+def votes(approve: int, need: int, names: str) -> str:
+    return f"{approve} of {need} approvals" + (f": {names}" if names else "")
+
+
+def votes_against(reject: int, need: int, names: str) -> str:
+    return f"{reject} of {need} rejections" + (f": {names}" if names else "")
+
+
+def digest(short: str) -> str:
+    return f"Arguments `{short}`"
+
+
+def fallback(title: str, pending: int, count: int) -> str:
+    """The notification's text: plain, for screens without blocks."""
+    if not pending:
+        return f"{title}: settled"
+    return f"{title}: {pending} of {count} open" if count > 1 else f"{title}: waiting for you"
+
+
+# private words to the person who clicked
+
+DID_NOT_WORK: Final = (
+    "That didn't work: askgate cannot reach its store, so nothing was saved. Try again in a moment."
+)
+GONE: Final = "This no longer exists; it was settled long ago and has been cleared away."
+NOT_ALLOWED: Final = "You are not among those who may decide this. Nothing was changed."
+SELF_APPROVAL: Final = "You asked for this, so somebody else has to approve it. Nothing was changed."
+CANNOT_VERIFY: Final = "askgate cannot verify now whether you may decide this. Try again in a minute."
+EXPIRED: Final = "Too late: the deadline was {when}. Nobody decided in time, and your click was not counted."
+ALREADY: Final = "Already {what} by {who}, {when}. Your click was not counted."
+ALREADY_NOBODY: Final = "Already {what} ({when}). Your click was not counted."
+ALREADY_YOU: Final = "You have already {what} this, {when}."
+ARGUMENTS_CHANGED: Final = "The arguments changed since you read them. Read the card again, then decide."
+NOTHING_PICKED: Final = "Pick an answer to every question first: {done} of {count} so far."
+UNEXPECTED: Final = "That didn't work, and it is our fault. Nothing was saved; the error is in askgate's log."
+INVALID: Final = "That was not accepted: {what}"
+
+PICK_OR_WRITE: Final = "Choose an option or write something else"
+NOT_BOTH: Final = "Either choose options or write something else, not both"
+WRITE_SOMETHING: Final = "Write something first"
+
+# modals
+
+OTHER_TITLE: Final = "Another answer"
+OTHER_LABEL: Final = "Your answer"
+RESPONSE_TITLE: Final = "General response"
+RESPONSE_LABEL: Final = "Your response to the whole request"
+RESPONSE_HINT: Final = "It goes to the agent instead of picks, or beside those you have made."
+DECLINE_TITLE: Final = "Decline to answer"
+DECLINE_LABEL: Final = "Why (if you like to say)"
+DECLINE_TEXT: Final = "The agent is told that you declined. It gets no answer."
+REASON_TITLE: Final = "Reject with reason"
+REASON_LABEL: Final = "Reason"
+REASON_HINT: Final = "The agent reads it."
+APPROVE_REASON_TITLE: Final = "Approve with reason"
+FORM_TITLE: Final = "Answer in a form"
+FORM_OTHER: Final = "Something else"
+FULL_TITLE: Final = "In full"
+ANSWER_TITLE: Final = "Answer"
+ANSWER_LABEL: Final = "Your answer: text, or JSON"
+ANSWER_HINT: Final = "What starts with { or [ is read as JSON."
+SETTLED_TITLE: Final = "Settled"
+
+
+def page(number: int, count: int) -> str:
+    return f"Page {number} of {count}"
+
+
+# /gates
+
+LIST_TITLE: Final = "Open gates"
+LIST_EMPTY: Final = "Nothing is waiting for you."
+LIST_EMPTY_ADMIN: Final = "Nothing is waiting for anybody."
+LIST_MORE: Final = "There are more; these are the newest {count}."
+HELP: Final = "`/gates list` shows what is waiting for you (admins see all of it). `/gates help` shows this."
+HOME_TITLE: Final = "What is waiting for you"
+HOME_EMPTY: Final = (
+    "Nothing is waiting for you. When an agent needs your answer or your approval, it shows up here."
+)
+OPEN_CARD: Final = "Open"
