@@ -48,6 +48,7 @@ export async function submitView(viewId, values) {
 
 export const closeView = (viewId) => post("/ui/close", { view_id: viewId });
 export const openHome = () => post("/ui/home", {});
+export const markRead = (channel) => post("/ui/read", { channel });
 export const openDm = (userId) => post("/ui/dm", { with: userId });
 
 /** Post a message, or run a slash command when the text starts with a slash. */

@@ -1,11 +1,12 @@
 // Blocks of Block Kit as DOM nodes, and the patching of a surface's list of blocks.
 
-import { bareValue, controlOf, valueControls } from "./control.js";
+import { bareValue, blockIdOf, controlOf, isAhead, valueControls } from "./control.js";
 import { arrange, el, uid } from "./dom.js";
 import { elementNode } from "./elements.js";
 import { icon } from "./icons.js";
 import { labelText, linkNode, textObject } from "./mrkdwn.js";
 import { richText } from "./richtext.js";
+import { world } from "./world.js";
 
 /** An image of the page's own host; any other address is shown as its alternative text, with a link. */
 function imageNode(image, small) {
@@ -144,12 +145,11 @@ function fresh({ block, key }, surface, before) {
 /** Bring controls to the values that the server knows, where those differ from what it said before. */
 function applyState(holder, state) {
   for (const control of valueControls(holder)) {
-    const known = state?.[control.node.closest("[data-block]").dataset.block]?.[control.element.action_id];
+    const known = state?.[blockIdOf(control)]?.[control.element.action_id];
     const seen = JSON.stringify(known);
-    if (seen === control.stateSeen) continue;
+    if (seen === control.stateSeen || isAhead(control, world.askedAt)) continue;
     control.stateSeen = seen;
-    const inUse = control.node.dataset.held !== undefined || control.node.classList.contains("busy");
-    if (known && !inUse) control.write(bareValue(known));
+    if (known) control.write(bareValue(known));
   }
 }
 

@@ -23,6 +23,6 @@ function heading(channel) {
 export function makeChannel(channel, tabs) {
   const feed = makeFeed(`Messages in ${channelTitle(channel)}`, { channel: channel.id, inThread: false });
   const composer = makeComposer({ channel: channel.id, label: `Message ${channelTitle(channel)}` });
-  const update = () => feed.show(messagesIn(channel.id).filter((message) => !isReply(message) || message.reply_broadcast));
+  const update = () => feed.show(messagesIn(channel.id).filter((message) => !isReply(message)));
   return { nodes: [el("header", { class: "pane-head" }, heading(channel)), tabs, feed.node, composer.node].filter(Boolean), update, focus: composer.focus };
 }

@@ -28,15 +28,6 @@ function offers(before) {
   return rows.length ? { from: before.length - name[1].length - 1, rows } : null;
 }
 
-/** The text to send: `@name` of a known user becomes Slack's mention. */
-function outgoing(text) {
-  const byName = new Map(world.state.users.map((user) => [user.name.toLowerCase(), user.id]));
-  return text.replace(/(^|\s)@([\p{L}\p{N}._-]*[\p{L}\p{N}_-])/gu, (all, gap, name) => {
-    const id = byName.get(name.toLowerCase());
-    return id ? `${gap}<@${id}>` : all;
-  });
-}
-
 /** A composer for `{channel, thread?, label}`. Returns `{node, focus()}`. */
 export function makeComposer({ channel, thread, label }) {
   const draftKey = () => `${world.state.you}:${channel}:${thread ?? ""}`;
@@ -93,7 +84,7 @@ export function makeComposer({ channel, thread, label }) {
     failure.hidden = true;
     close();
     settle();
-    const answer = await say(channel, text.startsWith("/") ? text : outgoing(text), thread);
+    const answer = await say(channel, text, thread);
     if (answer.ok) return;
     failure.replaceChildren(icon("warning"), `That didn't work. Try again.${answer.error ? ` (${answer.error})` : ""}`);
     failure.hidden = false;

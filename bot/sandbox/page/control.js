@@ -82,16 +82,24 @@ export async function changed(node, { dispatch } = {}) {
   control.dirty = true;
   control.node.dispatchEvent(new CustomEvent("control-changed", { bubbles: true }));
   const tell = dispatch ?? control.place.dispatches;
-  if (control.node.classList.contains("busy")) {
+  if (control.sending) {
     control.again = { tell: tell || control.again?.tell };
     return;
   }
   const { surface, element } = control;
   const send = () => (tell ? sendAction : sendInput)(surface.container, blockIdOf(control), element.action_id, control.read());
+  control.sending = true;
   await (tell ? attempt(control.node, send) : store(control.node, send));
+  control.sending = false;
+  control.settledAt = performance.now();
   const next = control.again;
   control.again = undefined;
   if (next && control.node.isConnected) await changed(node, { dispatch: next.tell });
+}
+
+/** True when a state that the server was asked for at `askedAt` may lack what this control has sent since. */
+export function isAhead(control, askedAt) {
+  return control.sending || control.node.dataset.held !== undefined || askedAt < (control.settledAt ?? 0);
 }
 
 async function store(node, send) {

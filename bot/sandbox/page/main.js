@@ -1,11 +1,11 @@
 // The page: follows the server's state and draws the panes for the place in the URL.
 
-import { fetchState, follow } from "./api.js";
+import { fetchState, follow, markRead } from "./api.js";
 import { channelTitle, makeChannel } from "./channel.js";
 import { arrange } from "./dom.js";
 import { appTabs, makeHome } from "./home.js";
 import { renderModal, startModals } from "./modal.js";
-import { readPlace, settle } from "./place.js";
+import { adoptLink, go, linkedPlace, readPlace, settle } from "./place.js";
 import { tidyPopups } from "./popup.js";
 import { renderPerson, renderRail, renderSidebar } from "./sidebar.js";
 import { makeThread } from "./thread.js";
@@ -54,7 +54,20 @@ function render() {
   fill("thread", place.thread && `${place.as} ${place.in} ${place.thread}`, () => makeThread(place.in, place.thread));
   renderModal();
   tidyPopups();
+  seeChannel(place.in);
   document.title = `${titleOf(place)} - ${world.state.team.name || "Local Slack"}`;
+}
+
+/** Tell the server that the person has the channel's messages before their eyes. */
+function seeChannel(id) {
+  if (channelOf(id)?.unread && document.visibilityState === "visible") markRead(id);
+}
+
+/** Bring one message into view and to the keyboard: where a permanent link leads. */
+function showMessage(ts) {
+  const node = [...document.querySelectorAll(".message")].find((message) => message.dataset.ts === ts);
+  node?.scrollIntoView({ block: "center" });
+  node?.focus({ preventScroll: true });
 }
 
 function titleOf(place) {
@@ -72,7 +85,8 @@ function reload() {
     try {
       while (again) {
         again = false;
-        learn(await fetchState(readPlace().as));
+        const askedAt = performance.now();
+        learn(await fetchState(readPlace().as), askedAt);
         render();
       }
     } finally {
@@ -124,19 +138,27 @@ function focusAfter(before) {
   else if (place.in !== before.in) panes.main?.focus?.();
 }
 
+const linkedTs = adoptLink();
 let shownPlace = readPlace();
 
 window.addEventListener("hashchange", async () => {
   const before = shownPlace;
   shownPlace = readPlace();
-  if (world.state && shownPlace.as && shownPlace.as !== world.state.you) {
-    if (people().some((user) => user.id === shownPlace.as)) await enter();
-    else render();
-  } else {
-    render();
-  }
+  if (world.state && shownPlace.as && shownPlace.as !== world.state.you && people().some((user) => user.id === shownPlace.as)) await enter();
+  else render();
   focusAfter(before);
 });
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href]");
+  const place = link && linkedPlace(new URL(link.href));
+  if (!place) return;
+  event.preventDefault();
+  go({ in: place.in, thread: place.thread });
+  requestAnimationFrame(() => showMessage(place.ts));
+});
+
+document.addEventListener("visibilitychange", render);
 document.addEventListener("control-released", () => queueMicrotask(render));
 startModals(reloadSafely);
-enter();
+enter().then(() => linkedTs && showMessage(linkedTs));

@@ -55,13 +55,10 @@ export function makeMessage(message, { channel, inThread, onDismiss }) {
 export function updateMessage(node, message) {
   const { body, note, footer, inThread, surface } = parts.get(node);
   node.classList.toggle("compact", Boolean(message.compact));
-  if (message.blocks?.length) {
-    body.classList.add("blocks");
-    patchBlocks(body, message.blocks, surface, message.state);
-  } else {
-    body.classList.remove("blocks");
-    patchBlocks(body, [{ type: "section", text: { type: "mrkdwn", text: message.text ?? "" } }], surface);
-  }
+  const blocks = message.deleted ? [] : (message.blocks ?? []);
+  const text = message.deleted ? "_This message was deleted._" : (message.text ?? "");
+  body.classList.toggle("blocks", blocks.length > 0);
+  patchBlocks(body, blocks.length ? blocks : [{ type: "section", text: { type: "mrkdwn", text } }], surface, message.state);
   renderOnce(note, String(Boolean(message.edited)), () => (message.edited ? [el("span", { class: "edited" }, "(edited)")] : []));
   if (inThread) return;
   const replies = repliesTo(surface.container.channel, message.ts).filter((reply) => !reply.ephemeral);

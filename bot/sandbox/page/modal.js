@@ -2,7 +2,7 @@
 
 import { closeView, submitView } from "./api.js";
 import { patchBlocks } from "./blocks.js";
-import { valueControls } from "./control.js";
+import { blockIdOf, valueControls } from "./control.js";
 import { el, tabStops, uid } from "./dom.js";
 import { icon } from "./icons.js";
 import { textObject } from "./mrkdwn.js";
@@ -148,7 +148,7 @@ function ownErrors(controls) {
   const found = controls.map((control) => {
     const missing = !control.place.optional && isEmpty(control.read());
     const text = missing ? "Please complete this required field." : control.problem?.();
-    return text ? [control.node.closest("[data-block]").dataset.block, text] : null;
+    return text ? [blockIdOf(control), text] : null;
   });
   return Object.fromEntries(found.filter(Boolean));
 }
@@ -162,7 +162,7 @@ async function send(modal) {
   if (Object.keys(errors).length) return;
   const values = {};
   for (const control of valueControls(modal.body)) {
-    const block = control.node.closest("[data-block]").dataset.block;
+    const block = blockIdOf(control);
     values[block] = { ...values[block], [control.element.action_id]: control.read() };
   }
   modal.submit.setAttribute("aria-busy", "true");

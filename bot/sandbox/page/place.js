@@ -23,3 +23,18 @@ export function settle(place) {
   const href = placeHref(place);
   if (href !== location.hash) history.replaceState(null, "", href);
 }
+
+/** The place that a message's permanent link names: `{in, thread, ts}`, or null for any other address. */
+export function linkedPlace(url) {
+  const found = /^\/archives\/([A-Z0-9]+)(?:\/p(\d+)(\d{6}))?$/.exec(url.pathname);
+  if (!found || url.origin !== location.origin) return null;
+  const ts = found[2] ? `${found[2]}.${found[3]}` : null;
+  return { in: found[1], thread: url.searchParams.get("thread_ts"), ts };
+}
+
+/** Turn the address of a permanent link into this page's own. */
+export function adoptLink() {
+  const place = linkedPlace(new URL(location.href));
+  if (place) history.replaceState(null, "", `/${placeHref({ ...readPlace(), in: place.in, thread: place.thread })}`);
+  return place?.ts ?? null;
+}

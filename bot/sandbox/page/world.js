@@ -2,12 +2,13 @@
 
 import { setNow } from "./dates.js";
 
-/** The person's view of the workspace: `state` is the body of GET /ui/state. */
-export const world = { state: null };
+/** The person's view of the workspace: `state` is the body of GET /ui/state, asked for at `askedAt` (ms). */
+export const world = { state: null, askedAt: 0 };
 
-/** Take a state body. */
-export function learn(state) {
+/** Take a state body that was asked for at `askedAt`, a time of `performance.now()`. */
+export function learn(state, askedAt) {
   world.state = state;
+  world.askedAt = askedAt;
   setNow(state.now);
 }
 
