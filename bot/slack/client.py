@@ -1,0 +1,195 @@
+"""Slack's Web API as the bot uses it: each failure is one of three, and each says what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.cards.blocks import Block
+from bot.cards.card import Message
+from bot.cards.limits import ensure_message, ensure_view
+
+EVENT_TYPE: Final = "askgate_card"
+TIMEOUT_S: Final = 10
+CLICK_TIMEOUT_S: Final = 2.0
+"""For calls while a person's click waits: Slack gives up on the click after 3 s."""
+FIND_PAGES: Final = 5
+
+GONE: Final = frozenset(
+    {"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive", "thread_not_found"}
+)
+"""The message cannot be changed any more, ever."""
+REFUSED: Final = frozenset(
+    {
+        "account_inactive",
+        "cannot_dm_bot",
+        "cannot_reply_to_message",
+        "channel_not_found",
+        "ekm_access_denied",
+        "invalid_auth",
+        "invalid_blocks",
+        "invalid_blocks_format",
+        "is_archived",
+        "messages_tab_disabled",
+        "missing_scope",
+        "msg_blocks_too_long",
+        "msg_too_long",
+        "no_permission",
+        "not_allowed_token_type",
+        "not_authed",
+        "not_in_channel",
+        "org_login_required",
+        "restricted_action",
+        "restricted_action_read_only_channel",
+        "restricted_action_thread_locked",
+        "team_access_not_granted",
+        "team_not_found",
+        "token_expired",
+        "token_revoked",
+        "user_disabled",
+        "user_not_found",
+        "user_not_visible",
+    }
+)
+"""Asking again would not help: somebody has to change something in Slack first."""
+
+
+class SlackGone(Exception):  # noqa: N818
+    """The message is not there any more, or can no longer be changed."""
+
+
+class SlackRefused(Exception):  # noqa: N818
+    """Slack will not do this, however often it is asked. ``code`` is Slack's word for why."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        super().__init__(code)
+
+
+class SlackBusy(Exception):  # noqa: N818
+    """Slack could not do it now. ``in_ms``: when it wants to be asked again, if it said so."""
+
+    def __init__(self, code: str, in_ms: int | None = None) -> None:
+        self.code = code
+        self.in_ms = in_ms
+        super().__init__(code)
+
+
+@contextlib.contextmanager
+def _meanings() -> Iterator[None]:
+    """Slack's codes and the network's troubles as the three meanings above."""
+    try:
+        yield
+    except SlackApiError as error:
+        code = str(error.response.get("error") or error.response.status_code)
+        if code in GONE:
+            raise SlackGone(code) from error
+        if code in REFUSED:
+            raise SlackRefused(code) from error
+        wait_s = error.response.headers.get("Retry-After")
+        raise SlackBusy(code, int(float(wait_s) * 1000) if wait_s else None) from error
+    except (SlackClientError, aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise SlackBusy(type(error).__name__) from error
+
+
+class Slack:
+    """One workspace's Web API."""
+
+    def __init__(self, client: AsyncWebClient) -> None:
+        self.client = client
+
+    async def post(
+        self, channel: str, message: Message, *, thread_ts: str | None, payload: dict[str, Any]
+    ) -> str:
+        """Post a message and return its ts. ``payload`` is metadata by which `find` knows it again."""
+        body = _body(message)
+        ensure_message(body)
+        with _meanings():
+            reply = await self.client.chat_postMessage(
+                channel=channel,
+                thread_ts=thread_ts,
+                metadata={"event_type": EVENT_TYPE, "event_payload": payload},
+                mrkdwn=False,
+                unfurl_links=False,
+                unfurl_media=False,
+                **body,
+            )
+        return str(reply["ts"])
+
+    async def update(self, channel: str, ts: str, message: Message) -> None:
+        body = _body(message)
+        ensure_message(body, update=True)
+        with _meanings():
+            await self.client.chat_update(channel=channel, ts=ts, **body)
+
+    async def find(
+        self, channel: str, *, thread_ts: str | None, since_ms: int, payload: dict[str, Any]
+    ) -> str | None:
+        """The ts of a message of ours with this metadata, not older than ``since_ms``; None if there is none."""
+        cursor: str | None = None
+        oldest = f"{since_ms / 1000 - 60:.6f}"
+        for _ in range(FIND_PAGES):
+            with _meanings():
+                if thread_ts:
+                    reply = await self.client.conversations_replies(
+                        channel=channel,
+                        ts=thread_ts,
+                        oldest=oldest,
+                        cursor=cursor,
+                        limit=200,
+                        include_all_metadata=True,
+                    )
+                else:
+                    reply = await self.client.conversations_history(
+                        channel=channel, oldest=oldest, cursor=cursor, limit=200, include_all_metadata=True
+                    )
+            for found in reply["messages"]:
+                metadata = found.get("metadata") or {}
+                if metadata.get("event_type") == EVENT_TYPE and metadata.get("event_payload") == payload:
+                    return str(found["ts"])
+            cursor = (reply.get("response_metadata") or {}).get("next_cursor") or None
+            if cursor is None:
+                return None
+        return None
+
+    async def open_dm(self, user: str) -> str:
+        """The id of the direct-message channel with a person."""
+        with _meanings():
+            reply = await self.client.conversations_open(users=[user])
+        return str(reply["channel"]["id"])
+
+    async def open_view(self, trigger_id: str, view: Block) -> None:
+        """Open a modal. The trigger is good for 3 s and for one use."""
+        ensure_view(view)
+        with _meanings():
+            async with asyncio.timeout(CLICK_TIMEOUT_S):
+                await self.client.views_open(trigger_id=trigger_id, view=view)
+
+    async def update_view(self, view_id: str, view: Block) -> None:
+        ensure_view(view)
+        with _meanings():
+            async with asyncio.timeout(CLICK_TIMEOUT_S):
+                await self.client.views_update(view_id=view_id, view=view)
+
+    async def publish_home(self, user: str, view: Block) -> None:
+        ensure_view(view)
+        with _meanings():
+            await self.client.views_publish(user_id=user, view=view)
+
+    async def tell(self, channel: str, user: str, text: str, thread_ts: str | None) -> None:
+        """Say something that only one person sees. ``text`` is our own markup."""
+        with _meanings():
+            async with asyncio.timeout(CLICK_TIMEOUT_S):
+                await self.client.chat_postEphemeral(
+                    channel=channel, user=user, text=text, thread_ts=thread_ts
+                )
+
+
+def _body(message: Message) -> dict[str, Any]:
+    return {"text": message.text, "blocks": message.blocks}
