@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import structlog
+
 from core.bell import POLL_S, Bell, heard
-from core.errors import LeaseLost, NotFound
+from core.errors import LeaseLost, NotFound, StoreUnavailable
 from core.ids import new_token
 from core.policy import Actor
 from core.runs import Run, RunStatus
 from core.store.store import Due, Store
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,7 @@ class Resumes:
     def __init__(self, store: Store, bell: Bell) -> None:
         self._store = store
         self._bell = bell
+        self._first = 0
 
     async def claim(self, host: str, *, limit: int, wait_s: float, lease_s: float) -> list[Resume]:
         """Settled runs for a host to take up again, each under a lease of ``lease_s`` seconds.
@@ -53,24 +59,63 @@ class Resumes:
     async def _claim_now(self, host: str, limit: int, lease_ms: int) -> list[Resume]:
         found: list[Resume] = []
         token = f"lease_{new_token()}"
-        for partition in range(self._store.partitions):
-            queue = self._store.queue(partition, host)
-            due = await self._store.claim(
-                queue, partition, lease_ms=lease_ms, limit=limit - len(found), token=token
-            )
+        # each time from another partition on, so that a full one does not starve the rest
+        self._first += 1
+        for number in range(self._store.partitions):
+            partition = (self._first + number) % self._store.partitions
+            # read before the claim, so that the lease never ends before the host thinks so
             lease_until = self._store.clock.now_ms() + lease_ms
-            started = await asyncio.gather(*(self._start(item, lease_until) for item in due))
-            found += [resume for resume in started if resume]
+            try:
+                due = await self._store.claim(
+                    self._store.queue(partition, host),
+                    partition,
+                    lease_ms=lease_ms,
+                    limit=limit - len(found),
+                    token=token,
+                )
+                found += await self._start_all(host, due, lease_until)
+            except StoreUnavailable:
+                if not found:
+                    raise
+                break  # what was claimed is the host's already
             if len(found) >= limit:
                 break
         return found
 
-    async def _start(self, due: Due, lease_until: int) -> Resume | None:
-        run = await self._store.read(due.member)
-        if run is None:
+    async def _start_all(self, host: str, claimed: Sequence[Due], lease_until: int) -> list[Resume]:
+        """What was claimed, ready for the host. One run that cannot be read does not hold up the others."""
+        started = await asyncio.gather(
+            *(self._start(host, due, lease_until) for due in claimed), return_exceptions=True
+        )
+        away: StoreUnavailable | None = None
+        found = []
+        for due, resume in zip(claimed, started, strict=True):
+            match resume:
+                case Resume():
+                    found.append(resume)
+                case StoreUnavailable():
+                    away = resume
+                case Exception():
+                    log.error("resume.unreadable", run=due.member, tries=due.tries, exc_info=resume)
+                case BaseException():
+                    raise resume
+        if away and not found:
+            raise away
+        return found
+
+    async def _start(self, host: str, due: Due, lease_until: int) -> Resume | None:
+        try:
+            run = await self._store.read(due.member)
+        except NotFound:
+            run = None
+        if run is None:  # deleted meanwhile, or never one of ours: nothing to take up, now or later
+            await self._store.finish(self._store.queue(due.partition, host), due.token, {due.member: None})
             return None
         body = json.dumps(run.results(), ensure_ascii=False)
-        frozen, key = await self._store.start_resume(run, due.token, body)
+        started = await self._store.start_resume(run, due.token, body)
+        if started is None:
+            return None
+        frozen, key = started
         return Resume(
             run=await self._run(run.id),
             lease=due.token,

@@ -23,7 +23,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from core.clock import Clock, iso
 from core.errors import StoreMismatch, StoreUnavailable
 from core.gates import GateDoc
-from core.ids import partition_of, run_of
+from core.ids import new_token, partition_of, run_of
 from core.runs import Card, Run, RunDoc
 from core.store import lua
 from core.store.codec import load_run, run_fields, spliced
@@ -38,7 +38,7 @@ _AWAY = (
     ClusterDownError,
     OSError,
 )
-_AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OOM", "UNBLOCKED")
+_AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OOM", "UNBLOCKED", "BUSY ")
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 
 
@@ -100,8 +100,11 @@ class Store:
 
     async def claim_event(self, event_id: str, kept_ms: int = 3_600_000) -> bool:
         """Whether this event of Slack's is heard for the first time."""
+        token = new_token()
         with _reachable():
-            return bool(await self._redis.set(f"ag:event:{event_id}", "1", nx=True, px=kept_ms))
+            # a retry after a lost reply finds its own token
+            first = await self._redis.set(f"ag:event:{event_id}", token, nx=True, px=kept_ms, get=True)
+        return first in (None, token)
 
     # runs
 
@@ -177,6 +180,7 @@ class Store:
             "by": json.dumps(by),
             "via": via,
             "fields": spliced({"reason": reason}),
+            "token": new_token(),
         }
         if index is not None:
             command["index"] = index
@@ -190,7 +194,7 @@ class Store:
 
     async def draft(self, run: Run, index: int, speaker: str, draft: object | None) -> str:
         """Keep (or with None forget) what somebody picked. Returns kept, missing, expired or taken."""
-        text = "" if draft is None else json.dumps(draft, ensure_ascii=False)
+        text = "" if draft is None else json.dumps(draft)
         command = {"index": index, "speaker": speaker, "draft": text}
         return str(await self._about(lua.DRAFT, run.id, run.doc.host, command))
 
@@ -208,17 +212,20 @@ class Store:
         command = {
             "cards": json.dumps([card.model_dump() for card in cards]),
             "event": event,
-            "fields": spliced({"from": "slack", "reason": reason}),
+            "fields": ',"by":null' + spliced({"from": "slack", "reason": reason}),
         }
         await self._about(lua.CARD, run.id, run.doc.host, command)
 
     # resumes
 
-    async def start_resume(self, run: Run, token: str, body: str) -> tuple[str, str]:
-        """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time."""
+    async def start_resume(self, run: Run, token: str, body: str) -> tuple[str, str] | None:
+        """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time.
+
+        None if the run is gone, or the lease is no longer ours.
+        """
         command = {"token": token, "body": body, "key": f"{run.id}:1"}
-        frozen, key = await self._about(lua.START_RESUME, run.id, run.doc.host, command)
-        return frozen, key
+        frozen = await self._about(lua.START_RESUME, run.id, run.doc.host, command)
+        return (frozen[0], frozen[1]) if frozen else None
 
     async def end_resume(
         self,
@@ -260,12 +267,15 @@ class Store:
             )
         return [Due(partition, m, int(n), token) for m, n in zip(flat[::2], flat[1::2], strict=True)]
 
-    async def finish(self, queue: str, token: str, members: Mapping[str, int | None]) -> int:
+    async def finish(
+        self, queue: str, token: str, members: Mapping[str, int | None], *, tried: bool = True
+    ) -> int:
         """Give claimed members back: done (None) or to be tried again at that ms.
 
-        Returns how many became due again while they were worked on.
+        Not ``tried``: nobody began them, so this claim does not count. Returns how many became due again while they
+        were worked on.
         """
-        args: list[str | int] = [token]
+        args: list[str | int] = [token, int(tried)]
         for member, retry_at in members.items():
             args += [member, "" if retry_at is None else retry_at]
         with _reachable():

@@ -1,9 +1,17 @@
 -- Freezes what a host gets, before the first send, and marks the run as being handed over.
--- cmd: token, body (JSON text), key. Returns {body, key}: those of the first time.
+-- cmd: token, body (JSON text), key. Returns {body, key}: those of the first time; or nothing if the run is gone or the
+-- lease is somebody else's (or over) meanwhile.
+if redis.call('EXISTS', RUN) == 0 then
+  unschedule(QUEUE, QUEUE_LEASES, cmd.run)
+  return {}
+end
+local record = redis.call('HGET', QUEUE_LEASES, cmd.run)
+if not record or cjson.decode(record).token ~= cmd.token then
+  return {}
+end
 redis.call('HSETNX', RUN, 'body', cmd.body)
 redis.call('HSETNX', RUN, 'key', cmd.key)
-local status = redis.call('HGET', RUN, 'status')
-if status == 'settled' then
+if redis.call('HGET', RUN, 'status') == 'settled' then
   redis.call('HSET', RUN, 'status', 'resuming')
   redis.call('HINCRBY', RUN, 'rev', 1)
 end

@@ -1,8 +1,12 @@
 -- Settles what is pending with an outcome that nobody chose: cancelled, undeliverable, superseded.
--- cmd: outcome, by (JSON text), via, decision (JSON text), fields (audit), index (one gate)?.
+-- cmd: outcome, by (JSON text), via, decision (JSON text), fields (audit), token (of this call), index (one gate)?.
 -- Returns how many gates it settled, or -1 if there is no such run.
 if redis.call('EXISTS', RUN) == 0 then
   return -1
+end
+local last = redis.call('HMGET', RUN, 'withdrawn_by', 'withdrawn')
+if last[1] == cmd.token then
+  return tonumber(last[2]) -- the reply of the first try was lost
 end
 expire_overdue()
 local count = 0
@@ -13,6 +17,7 @@ for index = 0, tonumber(redis.call('HGET', RUN, 'n')) - 1 do
   end
 end
 if count > 0 then
+  redis.call('HSET', RUN, 'withdrawn_by', cmd.token, 'withdrawn', count)
   changed()
 end
 return count
