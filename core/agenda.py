@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar
 
 import structlog
 
@@ -18,16 +19,20 @@ from core.ids import new_token
 from core.store.store import Due, Store
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
 LEASE_MS = 30_000
-BATCH = 100
 MAX_IDLE_S = 1.0
 """How late a due member may be noticed if its ring was lost."""
+LOST_RACE_MS = 50
+"""When to look again if something is due that could not be claimed: others are at it."""
+UNKNOWN_MS = 5_000
+"""How long a member that this worker has no handler for is left to the workers that have one."""
 FIRST_BACKOFF_MS = 500
 LAST_BACKOFF_MS = 300_000
 
 
-class TryAgain(Exception):  # noqa: N818  # it asks for something, it is no error
+class TryAgain(Exception):  # it asks for something, it is no error
     """A handler asks to be called again, in ``in_ms`` (None: the usual backoff)."""
 
     def __init__(self, in_ms: int | None = None) -> None:
@@ -55,6 +60,8 @@ class Worker:
         self._bell = bell
         self._handlers = dict(handlers)
         self._slots = asyncio.Semaphore(parallel)
+        # no more at a time than find a slot soon: a lease runs also for what waits for one
+        self._batch = max(1, parallel // store.partitions)
         self._running: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
@@ -88,19 +95,27 @@ class Worker:
         with self._bell.heard("due") as rung:
             while not self._stopping.is_set():
                 rung.clear()
-                try:
-                    batch = await self._claim_all()
-                    wait_s = 0.0 if batch else await self._until_next()
-                except StoreUnavailable:
-                    log.warning("agenda.store_away")
-                    batch, wait_s = [], MAX_IDLE_S
-                for due in batch:
-                    await self._slots.acquire()
+                batch = await self._claim_all()
+                for number, due in enumerate(batch):
+                    if not await self._slot():
+                        await asyncio.gather(*map(self._leave, batch[number:]))
+                        break
                     task = asyncio.create_task(self._in_slot(due), name=due.member)
                     self._running.add(task)
                     task.add_done_callback(self._running.discard)
-                if wait_s and not self._stopping.is_set():
+                wait_s = await self._until_next()
+                if not batch and not self._stopping.is_set():
                     await heard(rung, wait_s)
+
+    async def _slot(self) -> bool:
+        """Take a slot. False: told to stop before one was free."""
+        if self._slots.locked() and not self._stopping.is_set():
+            ends = [*self._running, stopping := asyncio.create_task(self._stopping.wait())]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+        if self._stopping.is_set():
+            return False
+        return await self._slots.acquire()
 
     async def _in_slot(self, due: Due) -> None:
         try:
@@ -109,38 +124,46 @@ class Worker:
             self._slots.release()
 
     async def _claim_all(self) -> list[Due]:
+        """What is due in every partition that can be reached."""
         token = new_token()
-        found = await asyncio.gather(
-            *(
-                self._store.claim(self._store.agenda(p), p, lease_ms=LEASE_MS, limit=BATCH, token=token)
-                for p in range(self._store.partitions)
-            )
+        claims = (
+            self._store.claim(self._store.agenda(p), p, lease_ms=LEASE_MS, limit=self._batch, token=token)
+            for p in range(self._store.partitions)
         )
-        return [due for batch in found for due in batch]
+        return [due for batch in await _gathered(claims) for due in batch]
 
     async def _until_next(self) -> float:
         """Seconds until something falls due, at most MAX_IDLE_S."""
-        nexts = await asyncio.gather(
-            *(self._store.next_due(self._store.agenda(p)) for p in range(self._store.partitions))
+        nexts = await _gathered(
+            self._store.next_due(self._store.agenda(p)) for p in range(self._store.partitions)
         )
         soonest = min((due for due in nexts if due is not None), default=None)
         if soonest is None:
-            self.behind_ms = 0
+            self.behind_ms = 0 if len(nexts) == self._store.partitions else self.behind_ms
             return MAX_IDLE_S
         wait_ms = soonest - self._store.clock.now_ms()
         self.behind_ms = max(0, -wait_ms)
-        return min(max(wait_ms, 1) / 1000, MAX_IDLE_S)
+        return min((wait_ms if wait_ms > 0 else LOST_RACE_MS) / 1000, MAX_IDLE_S)
+
+    async def _leave(self, due: Due, in_ms: int = 0) -> None:
+        """Give a member back that was not begun."""
+        try:
+            retry_at = self._store.clock.now_ms() + in_ms
+            agenda = self._store.agenda(due.partition)
+            await self._store.finish(agenda, due.token, {due.member: retry_at}, tried=False)
+        except StoreUnavailable:
+            log.warning("agenda.not_left", member=due.member)
 
     async def _work(self, due: Due) -> None:
         what, _, member_id = due.member.partition(":")
         handler = self._handlers.get(what)
+        if handler is None:
+            # another release's or another role's work: leave it to a worker that knows it
+            await self._leave(due, UNKNOWN_MS)
+            return
         retry_ms: int | None = None
         try:
-            if handler is None:
-                # another release's or another role's work: leave it to a worker that knows it
-                retry_ms = LEASE_MS
-            else:
-                await handler(member_id, due.tries)
+            await handler(member_id, due.tries)
         except TryAgain as again:
             retry_ms = backoff_ms(due.tries) if again.in_ms is None else again.in_ms
         except StoreUnavailable:
@@ -156,3 +179,18 @@ class Worker:
                 self._bell.ring("due")
         except StoreUnavailable:
             log.warning("agenda.not_finished", what=what, id=member_id)
+
+
+async def _gathered(calls: Iterable[Awaitable[T]]) -> list[T]:
+    """What the partitions say. One that cannot be reached, or is broken, does not hold up the others."""
+    said = []
+    for answer in await asyncio.gather(*calls, return_exceptions=True):
+        if isinstance(answer, StoreUnavailable):
+            log.warning("agenda.store_away")
+        elif isinstance(answer, Exception):
+            log.error("agenda.store_broken", exc_info=answer)
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            said.append(answer)
+    return said

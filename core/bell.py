@@ -66,12 +66,13 @@ class Bell:
             try:
                 async with self._client.pubsub() as pubsub:
                     await pubsub.subscribe(BELL)
-                    self.listening.set()
-                    # whatever rang while nobody listened
-                    self.ring(*self._ears)
                     async for message in pubsub.listen():
                         if message["type"] == "message":
                             self._heard(message["data"])
+                        elif message["type"] == "subscribe":  # also after a connection that was lost
+                            self.listening.set()
+                            # whatever rang while nobody listened
+                            self.ring(*self._ears)
             except (RedisError, OSError) as error:
                 self.listening.clear()
                 log.warning("bell.lost", error=type(error).__name__)
