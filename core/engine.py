@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import json
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core import approvals
 from core.bell import POLL_S, Bell, heard
 from core.clock import iso
 from core.errors import (
@@ -86,7 +87,7 @@ class ResumeEngine:
         doc = run_doc(run_id, request, owner, now_ms=self.store.clock.now_ms(), channel=self.default_channel)
         gates = gate_docs(doc, request)
         for gate in gates:
-            check_decidable(gate, doc, self.admins)
+            check_decidable(gate, doc, self.admins, home=self.home)
         timeout_s = request.timeout_s or self.default_timeout_s
         word, made = await self.store.suspend(
             doc,
@@ -155,7 +156,12 @@ class ResumeEngine:
     async def decide_all(
         self, run_id: str, answers: Sequence[Answer], *, by: Actor, via: str, speaks_for: Person | None = None
     ) -> Run:
-        """Take one person's word on several gates of a run: all of it or nothing. Raises as `decide` does."""
+        """Take one person's word on several gates of a run: all of it or nothing. Raises as `decide` does.
+
+        Raises ValueError for no answer, or two for one gate: a mistake of the caller's code.
+        """
+        if not answers or len({answer.index for answer in answers}) < len(answers):
+            raise ValueError("wanted one answer for each of one or more gates")
         token = new_token()
         for _ in range(STALE_TRIES):
             run = await self.run(run_id)
@@ -187,7 +193,7 @@ class ResumeEngine:
             if not gate.pending:
                 raise _too_late(gate)
             values = check_values(gate, answer.action, answer.values, answer.comment)
-            digest = answer.digest or gate.doc.args_digest
+            digest = gate.doc.args_digest if answer.digest is None else answer.digest
             if approval and digest != gate.doc.args_digest:
                 raise ArgumentsChanged
         except Refused as refusal:
@@ -256,7 +262,7 @@ class ResumeEngine:
         """Settle what is pending as cancelled. Raises NotFound, NotWaiting or StoreUnavailable."""
         run = await self.run(run_id)
         if not await self._withdraw(run, Outcome.CANCELLED, reason, by=by, via=via, index=index):
-            raise NotWaiting(f"The run is no longer waiting; it is {(await self.run(run_id)).status}.")
+            raise NotWaiting(f"Nothing is pending there; the run is {(await self.run(run_id)).status}.")
         return await self.run(run_id)
 
     async def undeliverable(self, run_id: str, reason: str) -> int:
@@ -315,9 +321,15 @@ class ResumeEngine:
             raise _placed(error, gate.doc.category, gate.doc.tool_call_id) from None
 
     async def draft(self, gate: str, person: Person, picks: object | None) -> Run:
-        """Keep what a person has picked but not submitted (None forgets it). Raises AlreadySettled or Expired."""
+        """Keep what a person has picked but not submitted (None forgets it).
+
+        Raises a Refused, NotFound or StoreUnavailable.
+        """
         run, found = await self.gate(gate)
-        await self._check_allowed(run, found, person, approving=False)
+        try:
+            await self._check_allowed(run, found, person, approving=False)
+        except Refused as refusal:
+            raise await self._refused(run, found, person, "slack", refusal) from None
         word = await self.store.draft(run, found.doc.index, speaker(person), picks)
         fresh, found = await self.gate(gate)
         if word != "kept":
@@ -382,4 +394,6 @@ def _as_answer(index: int, item: dict[str, Any]) -> Answer:
 
 
 def _body_digest(request: RunRequest) -> str:
-    return approvals.digest(request.model_dump(mode="json"))
+    # arguments given as text may nest as deep as canonical JSON goes, and the body around them one deeper
+    text = json.dumps(request.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -11,6 +11,7 @@ from core import approvals, questions
 from core.clock import iso
 from core.errors import InvalidDecision
 from core.policy import Actor, Person, Policy
+from core.strictjson import has_lone_surrogate
 
 QUESTION_TOOL = "ask_user_question"
 MAX_COMMENT = 4096
@@ -163,9 +164,11 @@ def check_values(gate: Gate, action: Action, values: object, comment: str | None
     if comment is not None and len(comment) > MAX_COMMENT:
         raise _invalid(("comment",), f"wanted at most {MAX_COMMENT} characters, got {len(comment)}")
     wants = gate.doc.policy.reason
-    if kind is Kind.APPROVAL and (wants == "always" or (wants == "on_reject" and action is Action.DENY)):
-        if not (comment and comment.strip()):
-            raise _invalid(("comment",), "the policy wants a reason")
+    if comment is not None and has_lone_surrogate(comment):
+        raise _invalid(("comment",), "the text has half a surrogate pair")
+    needed = wants == "always" or (wants == "on_reject" and action is Action.DENY)
+    if kind is Kind.APPROVAL and needed and not (comment and comment.strip()):
+        raise _invalid(("comment",), "the policy wants a reason")
     if action is not Action.ANSWER:
         if values is not None:
             raise _invalid(("values",), f"{action} takes no values")
@@ -219,10 +222,17 @@ def result(gate: Gate) -> dict[str, Any]:
 
 def _as_shown(gate: Gate, decision: Decision) -> Decision:
     """What was shown is what runs: an approval of other arguments than the stored ones is void."""
-    if decision.outcome is not Outcome.APPROVED or approvals.digest(gate.doc.arguments) == decision.digest:
+    if decision.outcome is not Outcome.APPROVED or _digest(gate.doc.arguments) == decision.digest:
         return decision
     detail = "The arguments are not those that were approved."
     return Decision(outcome=Outcome.SUPERSEDED, at=decision.at, via="host", detail=detail)
+
+
+def _digest(args: dict[str, JsonValue]) -> str:
+    try:
+        return approvals.digest(args)
+    except approvals.ArgumentsError:  # no form that everybody reads alike: nobody was shown these
+        return ""
 
 
 def _call_result(gate: Gate, decision: Decision) -> dict[str, Any]:

@@ -82,13 +82,16 @@ def _approvers(asked: PolicyRequest) -> Policy:
     return Policy(deciders=deciders, **asked.model_dump(exclude={"responders", "approvers"}))
 
 
-def check_decidable(gate: GateDoc, doc: RunDoc, admins: Sequence[str]) -> None:
+def check_decidable(gate: GateDoc, doc: RunDoc, admins: Sequence[str], *, home: str | None = None) -> None:
     """Refuse what nobody could ever decide, before anybody waits for it. Raises NoPlace or NobodyMayDecide."""
     policy = gate.policy
     approval = gate.kind is Kind.APPROVAL
     requester = doc.requester if approval else None
     need = policy.quorum if approval else 1
-    if not can_be_decided(policy, requester=requester, admins=admins, quorum=need):
+    channel = bool(doc.place and doc.place.channel)
+    if not can_be_decided(
+        policy, requester=requester, admins=admins, quorum=need, home=home, channel=channel
+    ):
         who = "approvers" if approval else "responders"
         besides = " besides the requester" if requester and not policy.self_approval else ""
         or_admins = ", or set ASKGATE_ADMINS" if approval else ""

@@ -159,13 +159,30 @@ async def check_allowed(
         raise NotAllowed
 
 
-def can_be_decided(policy: Policy, *, requester: Person | None, admins: Sequence[str], quorum: int) -> bool:
-    """Whether enough people could ever decide this to reach the quorum (groups and the like count as enough)."""
-    principals = set(policy.deciders)
-    if "admins" in principals:
-        principals = (principals - {"admins"}) | set(admins)
+def can_be_decided(
+    policy: Policy,
+    *,
+    requester: Person | None,
+    admins: Sequence[str],
+    quorum: int,
+    home: str | None = None,
+    channel: bool = True,
+) -> bool:
+    """Whether enough people could ever decide this to reach the quorum (groups and the like count as enough).
+
+    ``home`` is the team id of the workspace that askgate serves, if known; ``channel``: the card is in a channel.
+    """
+    principals = {p for p in policy.deciders if p != "admins"}
+    if "admins" in policy.deciders:
+        principals.update(admins)
+    if not channel:
+        principals.discard("channel")
     if any(p in ("anyone", "channel") or p.startswith(("S", "key:")) for p in principals):
         return True
+    # one person may be named in both ways
+    people = {p if ":" in p or home is None else f"{home}:{p}" for p in principals}
     if requester is not None and not policy.self_approval:
-        principals -= {requester.user, f"{requester.team}:{requester.user}"}
-    return len(principals) >= quorum
+        people.discard(f"{requester.team}:{requester.user}")
+        if home is None:
+            people.discard(requester.user)
+    return len(people) >= quorum

@@ -22,6 +22,7 @@ from pydantic import (
 from core import approvals, questions
 from core.gates import QUESTION_TOOL, Gate, Kind, result
 from core.policy import ChannelId, Person, PolicyRequest, UserId
+from core.strictjson import has_lone_surrogate
 
 MAX_GATES = 128
 MAX_STATE_BYTES = 1024 * 1024
@@ -40,7 +41,9 @@ def _not_blank(value: str) -> str:
 
 
 def _state_size(value: str) -> str:
-    if len(value.encode("utf-8", "surrogatepass")) > MAX_STATE_BYTES:
+    if has_lone_surrogate(value):
+        raise ValueError("the text has half a surrogate pair")
+    if len(value.encode()) > MAX_STATE_BYTES:
         raise ValueError("state may have at most 1 MiB")
     return value
 
