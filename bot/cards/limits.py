@@ -92,7 +92,7 @@ REFUSED_BYTES: Final = 10_600
 """Above this many bytes Slack has been seen to answer `msg_blocks_too_long`."""
 
 
-class IllegalBlocks(ValueError):  # noqa: N818
+class IllegalBlocks(ValueError):
     """Slack would refuse this message or view; `problems` says what is wrong and where."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:

@@ -16,7 +16,7 @@ from bot.sandbox.world import App, Channel, Message, User, View, World
 Json = dict[str, Any]
 
 
-class Impossible(Exception):  # noqa: N818
+class Impossible(Exception):
     """The person cannot do this: there is no such thing in front of them."""
 
 

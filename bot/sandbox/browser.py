@@ -30,6 +30,17 @@ KINDS = {
 }
 
 
+class MissingFieldError(Exception):
+    """A request of the page lacks the field of this name."""
+
+
+class Body(dict[str, Any]):
+    """A JSON object that says which field is missing."""
+
+    def __missing__(self, name: str) -> Any:
+        raise MissingFieldError(name)
+
+
 class Browser:
     """Serves the page and its `/ui` routes. Only a page of this very server may use them."""
 
@@ -80,14 +91,15 @@ class Browser:
             if request.content_type != "application/json":
                 return _refuse(415, "send application/json")
             try:
-                body = json.loads(await request.text())
-                user = body["user"]
-            except (ValueError, KeyError, TypeError):
-                return _refuse(400, "send a JSON object with the field user")
+                body = json.loads(await request.text(), object_hook=Body)
+            except ValueError:
+                body = None
+            if not isinstance(body, Body):
+                return _refuse(400, "send a JSON object")
             try:
-                return web.json_response(await act(body, user))
-            except KeyError as missing:
-                return _refuse(400, f"missing field: {missing.args[0]}")
+                return web.json_response(await act(body, str(body["user"])))
+            except MissingFieldError as missing:
+                return _refuse(400, f"missing field: {missing}")
             except Impossible as slip:
                 return _refuse(409, str(slip))
 
@@ -145,7 +157,7 @@ class Browser:
                 for app in world.apps.values()
                 for c in app.commands
             ],
-            "rev": world.changes.rev,
+            "rev": world.sights.rev,
             "now": int(world.clock() * 1000),
         }
 
@@ -174,11 +186,11 @@ class Browser:
     def _message(self, message: Message, user: str) -> Json:
         body = payloads.message_json(self.world, message)
         picks = message.picks.get(user, {})
-        shown = {
-            name: body.get(name) for name in ("ts", "thread_ts", "user", "text", "blocks", "latest_reply")
-        }
+        names = ("ts", "thread_ts", "user", "text", "blocks", "latest_reply")
+        shown = {name: body[name] for name in names if name in body}
+        if message.app is not None:
+            shown["bot_name"] = self.world.apps[message.app].name
         return shown | {
-            "bot_name": body.get("bot_profile", {}).get("name"),
             "ephemeral": message.viewer is not None,
             "edited": message.edited is not None,
             "reply_count": body.get("reply_count", 0),
@@ -191,11 +203,11 @@ class Browser:
             headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
         )
         await stream.prepare(request)
-        rev = self.world.changes.rev
+        rev = self.world.sights.rev
         await stream.write(b"retry: 500\n\n")
         while not self.world.closed:
             try:
-                rev = await asyncio.wait_for(self.world.changes.after(rev), KEEPALIVE_S)
+                rev = await asyncio.wait_for(self.world.sights.after(rev), KEEPALIVE_S)
                 frame = f"event: changed\ndata: {json.dumps({'rev': rev})}\n\n"
             except TimeoutError:
                 frame = ": still here\n\n"
@@ -222,11 +234,11 @@ class Browser:
         return _told(await self.acts.close(user, body["view_id"]))
 
     async def _say(self, body: Json, user: str) -> Json:
-        text = str(body["text"])
+        channel, text = body["channel"], str(body["text"])
         if text.startswith("/"):
             command, _, rest = text.partition(" ")
-            return _told(await self.acts.command(user, body["channel"], command, rest.strip()))
-        message = await self.acts.say(user, body["channel"], text, body.get("thread_ts"))
+            return _told(await self.acts.command(user, channel, command, rest.strip()))
+        message = await self.acts.say(user, channel, text, body.get("thread_ts"))
         return {"ok": True, "ts": message.ts}
 
     async def _home(self, body: Json, user: str) -> Json:

@@ -56,7 +56,7 @@ class Courier:
 
     def event(self, app: App, event: Json) -> None:
         """Deliver an event in the background, with retries, if the app subscribes to its type."""
-        if event["type"] not in app.events or (app.request_url is None and not self.links.open_links(app.id)):
+        if event["type"] not in app.events or (app.request_url is None and not self.links.knows(app.id)):
             return
         task = asyncio.get_running_loop().create_task(
             self._deliver(app, payloads.event_json(self.world, app, event))

@@ -16,7 +16,7 @@ MOST_LINKS = 10
 """Connections of one app at a time (Slack: Socket Mode)."""
 
 
-class NoLink(Exception):  # noqa: N818
+class NoLink(Exception):
     """No open Socket Mode connection took the envelope and acknowledged it in time."""
 
 
@@ -49,6 +49,10 @@ class Links:
         ticket = secrets.token_urlsafe(18)
         self._tickets[ticket] = app
         return ticket
+
+    def knows(self, app: str) -> bool:
+        """Whether the app has ever been connected here."""
+        return app in self._links
 
     def open_links(self, app: str) -> list[Link]:
         return [link for link in self._links.get(app, ()) if not link.leaving and not link.socket.closed]

@@ -104,7 +104,7 @@ class LocalSlack:
     async def close(self) -> None:
         """Stop listening, drop what is on its way, and save."""
         self.world.closed = True
-        self.world.changes.ring()
+        self.world.sights.ring()
         await self.links.close()
         await self.courier.close()
         if self._runner is not None:
@@ -234,6 +234,10 @@ class LocalSlack:
     async def quiet(self) -> None:
         """Return when every event has been delivered or given up."""
         await self.courier.quiet()
+
+    async def verify_url(self, app: App | None = None) -> bool:
+        """Whether the app's request URL echoes Slack's challenge, as it must when it is entered."""
+        return await self.courier.verify_url(app or self.app)
 
     # mischief
 

@@ -132,6 +132,9 @@ class World:
     def __init__(self, clock: Callable[[], float], persist: Path | None = None) -> None:
         self.clock = clock
         self.changes = Changes()
+        """Rings after everything that happens, calls of the Web API included."""
+        self.sights = Changes()
+        """Rings only after what somebody could see."""
         self.url = ""
         self.teams: dict[str, str] = {TEAM: "Local"}
         self.users: dict[str, User] = {}
@@ -230,7 +233,9 @@ class World:
 
     def response_url(self, app: App, user: str, channel: str, ts: str | None = None) -> str:
         """A URL that takes 5 messages within 30 minutes (Slack: handling user interaction)."""
-        entry = ResponseUrl(secrets.token_urlsafe(18), app.id, user, channel, self.clock(), ts)
+        now = self.clock()
+        self.response_urls = {key: e for key, e in self.response_urls.items() if now - e.at < 3600}
+        entry = ResponseUrl(secrets.token_urlsafe(18), app.id, user, channel, now, ts)
         self.response_urls[entry.id] = entry
         return f"{self.url}/response/{app.id}/{entry.id}"
 
@@ -250,9 +255,17 @@ class World:
         self.changed()
 
     def changed(self) -> None:
+        self.sights.ring()
         self.changes.ring()
         if self._persist is not None and self.live and self._saving is None:
             self._saving = asyncio.get_running_loop().call_later(SAVE_AFTER_S, self.save)
+
+    async def saved(self) -> None:
+        """Return when every change so far is in the file."""
+        if self._saving is not None:
+            await asyncio.sleep(max(0.0, self._saving.when() - asyncio.get_running_loop().time()))
+        if self._saving is not None:
+            self.save()
 
     def save(self) -> None:
         """Write everything at once: a reader of the file finds the old world or the new one."""

@@ -14,7 +14,7 @@ from bot.sandbox.world import App, Channel, User, World
 Json = dict[str, Any]
 
 
-class Refused(Exception):  # noqa: N818
+class Refused(Exception):
     """The method answers `ok: false` with this `error` and what else Slack tells beside it."""
 
     def __init__(self, error: str, **more: Any) -> None:
