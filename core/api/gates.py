@@ -1,0 +1,110 @@
+"""Gates: list, read, decide."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import re
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from core.api.call import Call, about, answer
+from core.api.problems import Malformed, invalid
+from core.api.requests import DecideBody, GatesQuery
+from core.api.views import GateDetail, GateItem, GatePage
+from core.gates import Action, Gate
+from core.ids import run_of
+from core.policy import Person
+from core.runs import Run
+
+MAX_LOOKED_AT = 2_000
+"""Gates that one call looks at; a filter that matches few of many goes on from the cursor."""
+_POSITION = re.compile(r"([0-9]{1,15}) (gate_[0-9A-Z_]{1,64})")
+
+
+async def listed(call: Call, query: GatesQuery) -> web.Response:
+    items: list[GateItem] = []
+    looked_at = 0
+    last: tuple[int, str] | None = _position(query.cursor) if query.cursor else None
+    gates = call.engine.gates(only_open=query.status == "pending", before=last)
+    async with contextlib.aclosing(gates):
+        async for position, run, gate in gates:
+            if len(items) == query.limit or looked_at == MAX_LOOKED_AT:
+                return answer(GatePage(gates=items, next_cursor=_cursor(*last) if last else None))
+            looked_at += 1
+            last = position
+            if _matches(query, run, gate, call.engine.admins):
+                items.append(GateItem.of(run, gate))
+    return answer(GatePage(gates=items, next_cursor=None))
+
+
+async def read(call: Call) -> web.Response:
+    about(gate=call.gate_id)
+    run, gate = await call.engine.gate(call.gate_id)
+    about(run=run.id)
+    return answer(GateDetail.of(run, gate))
+
+
+async def decide(call: Call, body: DecideBody) -> web.Response:
+    run_id, index = run_of(call.gate_id)
+    about(gate=call.gate_id, run=run_id)
+    run = await call.work.commit(
+        call.engine.decide(
+            call.gate_id,
+            Action(body.action),
+            by=call.caller,
+            via="api",
+            values=body.values,
+            comment=body.comment,
+            digest=body.args_digest,
+            speaks_for=body.by,
+        )
+    )
+    return answer(GateDetail.of(run, run.gates[index]))
+
+
+def _matches(query: GatesQuery, run: Run, gate: Gate, admins: Sequence[str]) -> bool:
+    doc = run.doc
+    if query.status and gate.status != query.status:
+        return False
+    if query.host and doc.host != query.host:
+        return False
+    if query.channel and query.channel not in _channels(run, gate):
+        return False
+    if query.user and query.user not in _people(run, gate, admins):
+        return False
+    texts = (doc.title, gate.doc.tool_name, doc.external_id)
+    return not query.q or any(query.q.casefold() in text.casefold() for text in texts if text)
+
+
+def _channels(run: Run, gate: Gate) -> set[str | None]:
+    place = run.doc.place.channel if run.doc.place else None
+    return {place, *(card.channel for card in run.cards if gate.doc.index in card.gates)}
+
+
+def _people(run: Run, gate: Gate, admins: Sequence[str]) -> set[str]:
+    """Who may decide a gate or did, and the requester, each as `T1:U1` and as `U1`."""
+    deciders = set(gate.doc.policy.deciders)
+    if "admins" in deciders:
+        deciders |= set(admins)
+    persons = [vote.by for vote in gate.votes] + ([run.doc.requester] if run.doc.requester else [])
+    deciders |= {f"{person.team}:{person.user}" for person in persons if isinstance(person, Person)}
+    return deciders | {name.partition(":")[2] for name in deciders if not name.startswith("key:")}
+
+
+def _cursor(made: int, gate: str) -> str:
+    return base64.urlsafe_b64encode(f"{made} {gate}".encode()).decode().rstrip("=")
+
+
+def _position(cursor: str) -> tuple[int, str]:
+    try:
+        text = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", altchars=b"-_", validate=True).decode()
+    except (binascii.Error, ValueError):
+        text = ""
+    match = _POSITION.fullmatch(text)
+    if not match:
+        item = {"loc": ["cursor"], "msg": "wanted the next_cursor of a page before", "type": "cursor"}
+        raise invalid([item], Malformed)
+    return int(match[1]), match[2]

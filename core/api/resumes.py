@@ -1,0 +1,31 @@
+"""Resumes: a host claims settled runs, and says whether it has taken them up."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from core.api.call import Call, about, answer
+from core.api.requests import AckBody, ClaimBody, NackBody
+from core.api.views import ClaimView, ResumeView, RunView
+from core.strictjson import strict_json
+
+
+async def claim(call: Call, body: ClaimBody) -> web.Response:
+    claimed = call.engine.resumes.claim(body.host, limit=body.limit, wait_s=body.wait_s, lease_s=body.lease_s)
+    found = await call.work.wait(claimed) or []
+    about(runs=" ".join(resume.run.id for resume in found))
+    return answer(ClaimView(resumes=[ResumeView.of(resume, strict_json(resume.body)) for resume in found]))
+
+
+async def ack(call: Call, body: AckBody) -> web.Response:
+    about(run=call.run_id)
+    run = await call.work.commit(call.engine.resumes.ack(call.run_id, body.lease, by=call.caller))
+    return answer(RunView.of(run))
+
+
+async def nack(call: Call, body: NackBody) -> web.Response:
+    about(run=call.run_id)
+    nacked = call.engine.resumes.nack(
+        call.run_id, body.lease, by=call.caller, retry_in_s=body.retry_in_s, error=body.error
+    )
+    return answer(RunView.of(await call.work.commit(nacked)))
