@@ -129,6 +129,7 @@ ALREADY_NOBODY: Final = "Already {what} ({when}). Your click was not counted."
 ALREADY_YOU: Final = "You have already {what} this, {when}."
 ARGUMENTS_CHANGED: Final = "The arguments changed since you read them. Read the card again, then decide."
 NOTHING_PICKED: Final = "Pick an answer to every question first: {done} of {count} so far."
+MODAL_FAILED: Final = "Slack could not open that. Nothing was changed; click again."
 UNEXPECTED: Final = "That didn't work, and it is our fault. Nothing was saved; the error is in askgate's log."
 INVALID: Final = "That was not accepted: {what}"
 

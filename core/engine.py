@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import json
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -238,6 +238,18 @@ class ResumeEngine:
             speaks_for=speaks_for,
         )
 
+    async def check_open(self, run: Run, gate: Gate, person: Person, *, via: str) -> None:
+        """Refuse, before somebody writes a long answer, what could only be refused afterwards.
+
+        Raises AlreadySettled, Expired, NotAllowed, CannotVerify or StoreUnavailable.
+        """
+        try:
+            if not gate.pending or gate.deadline <= self.store.clock.now_ms():
+                raise _too_late(gate)
+            await self._check_allowed(run, gate, person, approving=False)
+        except Refused as refusal:
+            raise await self._refused(run, gate, person, via, refusal) from None
+
     async def may_decide(self, run: Run, gate: Gate, by: Actor) -> bool:
         """Whether somebody is among those who may decide a gate. Raises CannotVerify."""
         try:
@@ -344,7 +356,7 @@ class ResumeEngine:
 
     async def gates(
         self, *, only_open: bool, before: tuple[int, str] | None = None
-    ) -> AsyncIterator[tuple[tuple[int, str], Run, Gate]]:
+    ) -> AsyncGenerator[tuple[tuple[int, str], Run, Gate]]:
         """Gates newest first, each with its position for ``before``."""
         batch: list[tuple[int, str]] = []
         async with contextlib.aclosing(self.store.gate_ids(only_open=only_open, before=before)) as ids:
@@ -364,7 +376,7 @@ class ResumeEngine:
 
 
 def _too_late(gate: Gate) -> Refused:
-    if gate.status == Outcome.EXPIRED:
+    if gate.status in ("pending", Outcome.EXPIRED):
         return Expired(f"The deadline passed at {iso(gate.deadline)}.")
     return AlreadySettled(f"This was {gate.status} already.")
 

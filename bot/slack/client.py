@@ -60,11 +60,11 @@ REFUSED: Final = frozenset(
 """Asking again would not help: somebody has to change something in Slack first."""
 
 
-class SlackGone(Exception):  # noqa: N818
+class SlackGone(Exception):
     """The message is not there any more, or can no longer be changed."""
 
 
-class SlackRefused(Exception):  # noqa: N818
+class SlackRefused(Exception):
     """Slack will not do this, however often it is asked. ``code`` is Slack's word for why."""
 
     def __init__(self, code: str) -> None:
@@ -72,7 +72,7 @@ class SlackRefused(Exception):  # noqa: N818
         super().__init__(code)
 
 
-class SlackBusy(Exception):  # noqa: N818
+class SlackBusy(Exception):
     """Slack could not do it now. ``in_ms``: when it wants to be asked again, if it said so."""
 
     def __init__(self, code: str, in_ms: int | None = None) -> None:
@@ -170,6 +170,13 @@ class Slack:
         with _meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
                 await self.client.views_open(trigger_id=trigger_id, view=view)
+
+    async def push_view(self, trigger_id: str, view: Block) -> None:
+        """Put a modal on top of the one that was clicked in."""
+        ensure_view(view)
+        with _meanings():
+            async with asyncio.timeout(CLICK_TIMEOUT_S):
+                await self.client.views_push(trigger_id=trigger_id, view=view)
 
     async def update_view(self, view_id: str, view: Block) -> None:
         ensure_view(view)

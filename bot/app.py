@@ -1,0 +1,49 @@
+"""Builds the Bolt app: every listener, on one engine. It keeps no state, so any replica can serve any click."""
+
+from __future__ import annotations
+
+import logging
+
+import structlog
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.listeners.actions import Actions
+from bot.listeners.commands import Gates
+from bot.listeners.home import Home
+from bot.listeners.views import Views
+from bot.slack.client import Slack
+from core.engine import ResumeEngine
+from core.errors import StoreUnavailable
+
+log = structlog.get_logger(__name__)
+
+
+def build_app(engine: ResumeEngine, client: AsyncWebClient, *, signing_secret: str | None) -> AsyncApp:
+    """The app. ``process_before_response``: what a person did is committed before Slack hears of it.
+
+    Bolt's own runner would ack from a detached task that is lost at SIGTERM, and polls every 10 ms for the ack.
+    """
+    app = AsyncApp(
+        client=client,
+        signing_secret=signing_secret,
+        process_before_response=True,
+        logger=logging.getLogger("slack_bolt"),
+    )
+    slack, gates = Slack(client), Gates(engine)
+    Actions(engine, slack).register(app)
+    Views(engine).register(app)
+    gates.register(app)
+    Home(engine, slack, gates).register(app)
+    app.error(_failed)
+    return app
+
+
+async def _failed(error: Exception) -> BoltResponse:
+    """Whatever a listener raised: no 200, so that Slack tells the person that it did not work."""
+    if isinstance(error, StoreUnavailable):
+        log.error("listener.store_away")
+        return BoltResponse(status=503, body="the store is away")
+    log.error("listener.failed", exc_info=error)
+    return BoltResponse(status=500, body="unexpected")

@@ -1,0 +1,228 @@
+"""Clicks on cards and in modals."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import structlog
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
+from slack_sdk.errors import SlackClientError
+
+from bot import words
+from bot.cards import controls as c
+from bot.cards import modals
+from bot.cards.controls import Control, Where
+from bot.cards.drafts import Draft, Entry, load_draft
+from bot.listeners.people import person_of, word_for
+from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
+from core.engine import ResumeEngine
+from core.errors import AskgateError, StoreUnavailable
+from core.gates import Action, Gate, Kind, speaker
+from core.policy import Person
+from core.runs import Run
+
+_UNTOLD = (SlackBusy, SlackGone, SlackRefused, SlackClientError, aiohttp.ClientError, TimeoutError, OSError)
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A click with all that its handler needs: what, by whom, on which stored gate."""
+
+    control: Control
+    person: Person
+    run: Run
+    gate: Gate
+    trigger_id: str
+    view_id: str | None
+    state: Mapping[str, Any]
+
+    @property
+    def draft(self) -> Draft:
+        return load_draft(self.gate, self.gate.drafts.get(speaker(self.person)))
+
+
+class Actions:
+    """One method a verb. What a method raises is told to the person; what it returns too."""
+
+    def __init__(self, engine: ResumeEngine, slack: Slack) -> None:
+        self._engine = engine
+        self._slack = slack
+        self._verbs: dict[str, Callable[[Click], Awaitable[str | None]]] = {
+            c.PICK: self._pick,
+            c.CHOOSE: self._choose,
+            c.OTHER: self._other,
+            c.SUBMIT: self._submit,
+            c.FORM: self._form,
+            c.RESPONSE: self._response,
+            c.DECLINE: self._decline,
+            c.APPROVE: self._approve,
+            c.REJECT: self._reject,
+            c.REJECT_REASON: self._reject_with_reason,
+            c.ANSWER: self._answer,
+            c.FULL: self._full,
+            c.PAGE: self._page,
+        }
+
+    def register(self, app: AsyncApp) -> None:
+        app.action(c.ANY)(self.handle)
+
+    async def handle(self, ack: AsyncAck, body: dict[str, Any], respond: AsyncRespond) -> None:
+        """Do what was clicked, tell the person privately if it was refused, then ack.
+
+        A store that is away is raised: Slack then gets no 200, because nothing was saved.
+        """
+        person, control = person_of(body), c.control(body["actions"][0])
+        try:
+            word = await self._do(person, control, body)
+        except StoreUnavailable:
+            await self._tell(body, respond, person, words.DID_NOT_WORK)
+            raise
+        except (SlackBusy, SlackGone, SlackRefused) as error:
+            log.warning("click.view_failed", verb=control.verb, gate=control.gate, code=str(error))
+            word = words.MODAL_FAILED
+        except AskgateError as refusal:
+            log.info("click.refused", verb=control.verb, gate=control.gate, reason=refusal.slug)
+            word = word_for(refusal, person)
+        if word:
+            await self._tell(body, respond, person, word)
+        await ack()
+
+    async def _do(self, person: Person, control: Control, body: Mapping[str, Any]) -> str | None:
+        run, gate = await self._engine.gate(control.gate)
+        view = body.get("view") or {}
+        click = Click(
+            control=control,
+            person=person,
+            run=run,
+            gate=gate,
+            trigger_id=str(body.get("trigger_id", "")),
+            view_id=view.get("id"),
+            state=(body.get("state") or {}).get("values", {}),
+        )
+        return await self._verbs[control.verb](click)
+
+    async def _tell(self, body: Mapping[str, Any], respond: AsyncRespond, person: Person, word: str) -> None:
+        """Say it to the one person: in the channel, or in the modal that was clicked in."""
+        view = body.get("view")
+        try:
+            if view and view["type"] == "modal":
+                await self._slack.update_view(view["id"], modals.refusal(word))
+            elif body.get("response_url"):
+                await respond(text=word, response_type="ephemeral", replace_original=False)
+        except _UNTOLD as error:
+            # the click itself is settled one way or the other; that must not hang on a courtesy
+            log.warning("click.not_told", error=type(error).__name__)
+
+    # questions
+
+    async def _pick(self, click: Click) -> str | None:
+        """An option's button: the answer of a lone question, a draft among several."""
+        return await self._picked(click, (click.control.number,))
+
+    async def _choose(self, click: Click) -> str | None:
+        """A menu's change. A lone single-select menu answers; everything else waits for Submit."""
+        return await self._picked(click, click.control.picked)
+
+    async def _picked(self, click: Click, picked: tuple[int, ...]) -> str | None:
+        questions = click.gate.asks.questions
+        entry = Entry(picked)
+        if len(questions) == 1 and not questions[0].multi_select:
+            value = entry.value(questions[0])
+            await self._decide(click, Action.ANSWER, {"answers": {questions[0].question: value}})
+        else:
+            draft = click.draft.having(click.control.question, entry)
+            await self._engine.draft(click.gate.id, click.person, draft.dump())
+        return None
+
+    async def _submit(self, click: Click) -> str | None:
+        """What the person has drafted and what the menus say at this moment, as the answer."""
+        draft = self._with_menus(click)
+        count = len(draft.entries)
+        if draft.answered < count and click.gate.pending:
+            return words.NOTHING_PICKED.format(done=draft.answered, count=count)
+        await self._decide(click, Action.ANSWER, {"answers": draft.answers(click.gate)})
+        return None
+
+    def _with_menus(self, click: Click) -> Draft:
+        """The draft with the menus' present picks: a menu's own event may still be under way."""
+        draft = click.draft
+        for block, elements in click.state.items():
+            gate, _, rest = block.partition("/")
+            menu = elements.get(c.CHOOSE)
+            if gate != click.gate.id or not menu:
+                continue
+            picked = c.control({"block_id": block, "action_id": c.CHOOSE, **menu}).picked
+            if picked:
+                draft = draft.having(int(rest.partition("/")[0]), Entry(picked))
+        return draft
+
+    async def _other(self, click: Click) -> str | None:
+        entry = click.draft.entries[click.control.question]
+        return await self._open(click, modals.other(click.gate, click.control.question, entry))
+
+    async def _form(self, click: Click) -> str | None:
+        return await self._open(click, modals.form(click.gate, self._with_menus(click)))
+
+    async def _response(self, click: Click) -> str | None:
+        return await self._open(click, modals.response(click.gate))
+
+    async def _decline(self, click: Click) -> str | None:
+        return await self._open(click, modals.decline(click.gate))
+
+    async def _answer(self, click: Click) -> str | None:
+        return await self._open(click, modals.answer(click.gate))
+
+    # approvals
+
+    async def _approve(self, click: Click) -> str | None:
+        if click.gate.doc.policy.reason == "always":
+            return await self._open(click, modals.reason(click.gate, c.APPROVE, click.control.value))
+        await self._decide(click, Action.APPROVE)
+        return None
+
+    async def _reject(self, click: Click) -> str | None:
+        if click.gate.doc.policy.reason != "never":
+            return await self._reject_with_reason(click)
+        await self._decide(click, Action.DENY)
+        return None
+
+    async def _reject_with_reason(self, click: Click) -> str | None:
+        return await self._open(click, modals.reason(click.gate, c.REJECT_REASON, click.control.value))
+
+    # reading
+
+    async def _full(self, click: Click) -> str | None:
+        """Anybody may read."""
+        await self._slack.open_view(click.trigger_id, modals.full(click.gate, 0))
+        return None
+
+    async def _page(self, click: Click) -> str | None:
+        if click.view_id:
+            await self._slack.update_view(click.view_id, modals.full(click.gate, click.control.number))
+        return None
+
+    # what they share
+
+    async def _decide(self, click: Click, action: Action, values: object = None) -> None:
+        digest = click.control.value if click.gate.doc.kind is Kind.APPROVAL else None
+        run = await self._engine.decide(
+            click.gate.id, action, by=click.person, via="slack", values=values, digest=digest
+        )
+        if click.view_id:
+            gate = run.gates[click.gate.doc.index]
+            view = modals.settled(gate) if not gate.pending else modals.full(gate, Where(gate.id).page)
+            await self._slack.update_view(click.view_id, view)
+
+    async def _open(self, click: Click, view: Mapping[str, Any]) -> str | None:
+        """Open a modal, unless it could only end in a refusal."""
+        await self._engine.check_open(click.run, click.gate, click.person, via="slack")
+        if click.view_id:
+            await self._slack.push_view(click.trigger_id, dict(view))
+        else:
+            await self._slack.open_view(click.trigger_id, dict(view))
+        return None

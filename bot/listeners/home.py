@@ -1,0 +1,40 @@
+"""The App Home: a person's inbox."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+from slack_bolt.async_app import AsyncApp
+
+from bot import words
+from bot.listeners.commands import Gates, listed
+from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
+from core.engine import ResumeEngine
+from core.policy import Person
+
+log = structlog.get_logger(__name__)
+
+
+class Home:
+    """Publishes the home view when somebody opens it."""
+
+    def __init__(self, engine: ResumeEngine, slack: Slack, gates: Gates) -> None:
+        self._engine = engine
+        self._slack = slack
+        self._gates = gates
+
+    def register(self, app: AsyncApp) -> None:
+        app.event("app_home_opened")(self.handle)
+
+    async def handle(self, event: dict[str, Any], body: dict[str, Any]) -> None:
+        if event.get("tab") == "messages":
+            return
+        person = Person(team=body["team_id"], user=event["user"])
+        found, more = await self._gates.pending_for(person, admin=False)
+        blocks = listed(words.HOME_TITLE, found, words.HOME_EMPTY, more=more)
+        try:
+            await self._slack.publish_home(person.user, {"type": "home", "blocks": blocks})
+        except (SlackBusy, SlackGone, SlackRefused) as error:
+            # opening the home again asks for it again
+            log.warning("home.not_published", code=str(error))
