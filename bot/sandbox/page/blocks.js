@@ -11,10 +11,14 @@ import { world } from "./world.js";
 /** An image of the page's own host; any other address is shown as its alternative text, with a link. */
 function imageNode(image, small) {
   const url = image.image_url ?? image.slack_file?.url ?? "";
-  const own = url.startsWith("data:image/") || (URL.canParse(url, location.href) && new URL(url, location.href).origin === location.origin);
+  const own =
+    url.startsWith("data:image/") ||
+    (URL.canParse(url, location.href) && new URL(url, location.href).origin === location.origin);
   if (own) return el("img", { class: small ? "image-small" : "image", src: url, alt: image.alt_text });
   const text = el("span", { class: "image-alt" }, icon("image"), image.alt_text);
-  return small ? el("span", { class: "image-note" }, text) : el("div", { class: "image-note" }, text, linkNode(url));
+  return small
+    ? el("span", { class: "image-note" }, text)
+    : el("div", { class: "image-note" }, text, linkNode(url));
 }
 
 function header(block) {
@@ -23,27 +27,50 @@ function header(block) {
 
 function section(block, surface) {
   const text = block.text ? el("div", { class: "section-text" }, ...textObject(block.text)) : null;
-  const fields = block.fields ? el("div", { class: "fields" }, ...block.fields.map((field) => el("div", { class: "section-field" }, ...textObject(field)))) : null;
+  const fields = block.fields
+    ? el(
+        "div",
+        { class: "fields" },
+        ...block.fields.map((field) => el("div", { class: "section-field" }, ...textObject(field))),
+      )
+    : null;
   const body = el("div", { class: "section-body" }, text, fields);
   if (!block.accessory) return body;
   const place = { label: block.text ? labelText(block.text) : "", dispatches: true };
-  const accessory = block.accessory.type === "image" ? imageNode(block.accessory, false) : elementNode(block.accessory, surface, place);
+  const accessory =
+    block.accessory.type === "image"
+      ? imageNode(block.accessory, false)
+      : elementNode(block.accessory, surface, place);
   return el("div", { class: "section" }, body, el("div", { class: "accessory" }, accessory));
 }
 
 function context(block) {
-  const items = block.elements.map((item) => (item.type === "image" ? imageNode(item, true) : el("span", { class: "context-text" }, ...textObject(item))));
+  const items = block.elements.map((item) =>
+    item.type === "image"
+      ? imageNode(item, true)
+      : el("span", { class: "context-text" }, ...textObject(item)),
+  );
   return el("div", { class: "context" }, ...items);
 }
 
 function actions(block, surface) {
-  return el("div", { class: "actions" }, ...block.elements.map((element) => elementNode(element, surface, { label: "", dispatches: true })));
+  return el(
+    "div",
+    { class: "actions" },
+    ...block.elements.map((element) => elementNode(element, surface, { label: "", dispatches: true })),
+  );
 }
 
 function input(block, surface) {
   const labelId = uid("label");
   const controlId = uid("control");
-  const place = { labelId, controlId, inInput: true, dispatches: block.dispatch_action === true, optional: block.optional === true };
+  const place = {
+    labelId,
+    controlId,
+    inInput: true,
+    dispatches: block.dispatch_action === true,
+    optional: block.optional === true,
+  };
   const optional = block.optional ? el("span", { class: "optional" }, " (optional)") : null;
   return el(
     "div",
@@ -73,11 +100,18 @@ const MAKERS = {
 
 function makeBlock(block, surface) {
   const known = Object.hasOwn(MAKERS, block.type);
-  const content = known ? MAKERS[block.type](block, surface) : el("div", { class: "unknown" }, `Block of type ${block.type} is not drawn here.`);
-  return el("div", { class: `block block-${known ? block.type : "unknown"}`, data: { block: block.block_id ?? "" } }, content);
+  const content = known
+    ? MAKERS[block.type](block, surface)
+    : el("div", { class: "unknown" }, `Block of type ${block.type} is not drawn here.`);
+  return el(
+    "div",
+    { class: `block block-${known ? block.type : "unknown"}`, data: { block: block.block_id ?? "" } },
+    content,
+  );
 }
 
-const actionIds = (block) => [block.accessory, block.element, ...(block.elements ?? [])].map((item) => item?.action_id).filter(Boolean);
+const actionIds = (block) =>
+  [block.accessory, block.element, ...(block.elements ?? [])].map((item) => item?.action_id).filter(Boolean);
 
 const shown = new WeakMap();
 
@@ -102,7 +136,10 @@ export function patchBlocks(holder, blocks, surface, state = {}) {
   for (const old of before.values()) adopt(old, wanted, after);
   const focus = focusedAction(holder);
   const entries = after.map((entry, index) => entry ?? fresh(wanted[index], surface, before));
-  arrange(holder, entries.map((entry) => entry.node));
+  arrange(
+    holder,
+    entries.map((entry) => entry.node),
+  );
   shown.set(holder, entries);
   applyState(holder, state);
   restoreFocus(holder, focus);
@@ -119,7 +156,9 @@ function take(before, key, block) {
 function adopt(old, wanted, after) {
   const held = old.node.querySelector("[data-held]");
   if (!held) return;
-  const index = wanted.findIndex(({ block }, at) => !after[at] && actionIds(block).includes(held.dataset.action));
+  const index = wanted.findIndex(
+    ({ block }, at) => !after[at] && actionIds(block).includes(held.dataset.action),
+  );
   if (index < 0) return;
   const { block } = wanted[index];
   old.node.dataset.block = block.block_id ?? "";
@@ -132,7 +171,10 @@ function fresh({ block, key }, surface, before) {
   for (const control of valueControls(node)) {
     control.write(bareValue(control.element));
     // Slack keeps what a person typed when a view is updated and the field's ids stay the same.
-    const old = twin && surface.kind !== "message" ? valueControls(twin.node).find((item) => item.element.action_id === control.element.action_id) : null;
+    const old =
+      twin && surface.kind !== "message"
+        ? valueControls(twin.node).find((item) => item.element.action_id === control.element.action_id)
+        : null;
     if (old?.dirty && old.element.type === control.element.type) {
       control.write(old.read());
       control.dirty = true;
@@ -161,7 +203,9 @@ function focusedAction(holder) {
 /** Give the focus to the element that took the place of the focused one, else to the whole message. */
 function restoreFocus(holder, focus) {
   if (!focus || focus.active.isConnected) return;
-  const same = [...holder.querySelectorAll("[data-action]")].find((node) => node.dataset.action === focus.action);
+  const same = [...holder.querySelectorAll("[data-action]")].find(
+    (node) => node.dataset.action === focus.action,
+  );
   const target = same?.querySelector("button, input, textarea") ?? holder.closest("[tabindex]");
   target?.focus({ preventScroll: true });
 }

@@ -14,15 +14,32 @@ export function channelTitle(channel) {
 
 /** The heading of a channel: an icon and its name. */
 function heading(channel) {
-  if (channel.kind === "channel") return el("h1", { class: "pane-title" }, icon("hash"), el("span", {}, channel.name));
+  if (channel.kind === "channel")
+    return el("h1", { class: "pane-title" }, icon("hash"), el("span", {}, channel.name));
   const other = userOf(channel.with);
-  return el("h1", { class: "pane-title" }, avatar(other, "medium"), el("span", {}, displayName(other)), other.is_bot ? el("span", { class: "badge" }, "APP") : null);
+  return el(
+    "h1",
+    { class: "pane-title" },
+    avatar(other, "medium"),
+    el("span", {}, displayName(other)),
+    other.is_bot ? el("span", { class: "badge" }, "APP") : null,
+  );
 }
 
 /** Build a channel's pane. Returns `{nodes, update()}`; `tabs` is an app's row of tabs, or null. */
 export function makeChannel(channel, tabs) {
   const feed = makeFeed(`Messages in ${channelTitle(channel)}`, { channel: channel.id, inThread: false });
-  const composer = makeComposer({ channel: channel.id, label: `Message ${channelTitle(channel)}` });
+  const composer = makeComposer({
+    channel: channel.id,
+    label: `Message ${channelTitle(channel)}`,
+    onSent: feed.toEnd,
+  });
   const update = () => feed.show(messagesIn(channel.id).filter((message) => !isReply(message)));
-  return { nodes: [el("header", { class: "pane-head" }, heading(channel)), tabs, feed.node, composer.node].filter(Boolean), update, focus: composer.focus };
+  return {
+    nodes: [el("header", { class: "pane-head" }, heading(channel)), tabs, feed.node, composer.node].filter(
+      Boolean,
+    ),
+    update,
+    focus: composer.focus,
+  };
 }

@@ -7,7 +7,8 @@ import { icon } from "./icons.js";
 import { choiceRow, choiceRows, showPopup } from "./popup.js";
 import { apps, displayName, people, world } from "./world.js";
 
-const MAX_ROWS_PX = 180;
+const MAX_HEIGHT_PX = 180;
+const HELP = "Enter to send · Shift+Enter for a new line · / for commands";
 const drafts = new Map();
 
 /** What to offer for the text before the caret: `{from, rows: [{insert, label, description}]}` or null. */
@@ -16,7 +17,11 @@ function offers(before) {
   if (command) {
     const rows = world.state.commands
       .filter((item) => item.command.startsWith(before))
-      .map((item) => ({ insert: `${item.command} `, label: [item.command, " ", el("span", { class: "usage" }, item.usage ?? "")], description: [item.description ?? ""] }));
+      .map((item) => ({
+        insert: `${item.command} `,
+        label: [item.command, " ", el("span", { class: "usage" }, item.usage ?? "")],
+        description: [item.description ?? ""],
+      }));
     return rows.length ? { from: 0, rows } : null;
   }
   const name = /(?:^|\s)@([\p{L}\p{N}._-]*)$/u.exec(before);
@@ -24,97 +29,153 @@ function offers(before) {
   const wanted = name[1].toLowerCase();
   const rows = [...people(), ...apps()]
     .filter((user) => [user.name, displayName(user)].some((word) => word.toLowerCase().startsWith(wanted)))
-    .map((user) => ({ insert: `@${user.name} `, label: [avatar(user, "small"), " ", displayName(user)], description: [`@${user.name}`] }));
+    .map((user) => ({
+      insert: `@${user.name} `,
+      label: [avatar(user, "small"), " ", displayName(user)],
+      description: [`@${user.name}`],
+    }));
   return rows.length ? { from: before.length - name[1].length - 1, rows } : null;
 }
 
-/** A composer for `{channel, thread?, label}`. Returns `{node, focus()}`. */
-export function makeComposer({ channel, thread, label }) {
-  const draftKey = () => `${world.state.you}:${channel}:${thread ?? ""}`;
-  const listId = uid("offers");
-  const box = el("div", { id: listId, role: "listbox", "aria-label": "Suggestions" });
-  const field = el("textarea", { class: "composer-field", rows: 1, placeholder: label, "aria-label": label, "aria-autocomplete": "list", "aria-controls": listId });
-  const send = el("button", { type: "button", class: "send", "aria-label": "Send", title: "Send", disabled: true }, icon("send"));
-  const failure = el("div", { class: "composer-failure", role: "alert", hidden: true });
-  const frame = el("div", { class: "composer-frame" }, field, el("div", { class: "composer-foot" }, el("span", { class: "composer-help" }, "Enter to send · Shift+Enter for a new line · / for commands"), send));
-  const node = el("div", { class: "composer" }, frame, failure);
-  let popup = null;
-  let open = null;
-  const rows = choiceRows(box, "option", (id) => {
-    if (id) field.setAttribute("aria-activedescendant", id);
-    else field.removeAttribute("aria-activedescendant");
-  });
+class Composer {
+  constructor({ channel, thread, label, onSent }) {
+    this.channel = channel;
+    this.thread = thread;
+    this.onSent = onSent;
+    this.draft = `${world.state.you}:${channel}:${thread ?? ""}`;
+    this.popup = null;
+    /** What the open list offers; see `offers`. */
+    this.offered = null;
+    this.build(label);
+    this.rows = choiceRows(this.box, "option", (id) => this.activate(id));
+    this.listen();
+    this.field.value = drafts.get(this.draft) ?? "";
+    this.settle();
+  }
 
-  const settle = () => {
-    send.disabled = !field.value.trim();
-    drafts.set(draftKey(), field.value);
-    field.style.height = "auto";
-    field.style.height = `${Math.min(field.scrollHeight, MAX_ROWS_PX)}px`;
-  };
-  const close = () => popup?.close();
-  const complete = (row) => {
-    const end = field.selectionStart;
-    field.value = field.value.slice(0, open.from) + row.insert + field.value.slice(end);
-    const caret = open.from + row.insert.length;
-    close();
-    field.setSelectionRange(caret, caret);
-    field.focus();
-    settle();
-  };
-  const offer = () => {
-    const found = offers(field.value.slice(0, field.selectionStart));
-    if (!found) return close();
-    open = found;
-    popup ??= showPopup(frame, box, () => {
-      popup = null;
-      field.removeAttribute("aria-activedescendant");
+  build(label) {
+    const listId = uid("offers");
+    this.box = el("div", { id: listId, role: "listbox", "aria-label": "Suggestions" });
+    this.field = el("textarea", {
+      class: "composer-field",
+      rows: 1,
+      placeholder: label,
+      "aria-label": label,
+      "aria-autocomplete": "list",
+      "aria-controls": listId,
     });
-    const nodes = found.rows.map((row) => {
+    this.send = el(
+      "button",
+      { type: "button", class: "send", "aria-label": "Send", title: "Send", disabled: true },
+      icon("send"),
+    );
+    const help = el("span", { class: "composer-help" }, HELP);
+    const foot = el("div", { class: "composer-foot" }, help, this.send);
+    this.frame = el("div", { class: "composer-frame" }, this.field, foot);
+    this.failure = el("div", { class: "composer-failure", role: "alert", hidden: true });
+    this.node = el("div", { class: "composer" }, this.frame, this.failure);
+  }
+
+  listen() {
+    // The field keeps the focus while the list is used, so that leaving the field closes the list.
+    this.box.addEventListener("pointerdown", (event) => event.preventDefault());
+    this.send.addEventListener("click", () => this.submit());
+    this.field.addEventListener("blur", () => this.close());
+    this.field.addEventListener("input", () => {
+      this.settle();
+      this.offer();
+    });
+    this.field.addEventListener("keydown", (event) => {
+      if (!event.isComposing && this.handles(event)) event.preventDefault();
+    });
+  }
+
+  activate(id) {
+    if (id) this.field.setAttribute("aria-activedescendant", id);
+    else this.field.removeAttribute("aria-activedescendant");
+  }
+
+  /** Follow the text: remember it, fit the height, allow sending. */
+  settle() {
+    this.send.disabled = !this.field.value.trim();
+    drafts.set(this.draft, this.field.value);
+    this.field.style.height = "auto";
+    this.field.style.height = `${Math.min(this.field.scrollHeight, MAX_HEIGHT_PX)}px`;
+  }
+
+  close() {
+    this.popup?.close();
+  }
+
+  /** Show what fits the text before the caret, if anything does. */
+  offer() {
+    this.offered = offers(this.field.value.slice(0, this.field.selectionStart));
+    if (!this.offered) {
+      this.close();
+      return;
+    }
+    this.popup ??= showPopup(this.frame, this.box, () => {
+      this.popup = null;
+      this.activate(null);
+    });
+    const nodes = this.offered.rows.map((row) => {
       const choice = choiceRow({ id: uid("offer"), role: "option" }, row.label, row.description);
-      choice.addEventListener("click", () => complete(row));
+      choice.addEventListener("click", () => this.complete(row));
       return choice;
     });
-    rows.fill(nodes, 0);
-    return popup.place();
-  };
-  const submit = async () => {
-    const text = field.value.trim();
-    if (!text) return;
-    field.value = "";
-    failure.hidden = true;
-    close();
-    settle();
-    const answer = await say(channel, text, thread);
-    if (answer.ok) return;
-    failure.replaceChildren(icon("warning"), `That didn't work. Try again.${answer.error ? ` (${answer.error})` : ""}`);
-    failure.hidden = false;
-    if (!field.value) field.value = text;
-    settle();
-  };
+    this.rows.fill(nodes, 0);
+    this.popup.place();
+  }
 
-  box.addEventListener("pointerdown", (event) => event.preventDefault());
-  send.addEventListener("click", submit);
-  field.addEventListener("input", () => {
-    settle();
-    offer();
-  });
-  field.addEventListener("blur", close);
-  field.addEventListener("keydown", (event) => {
-    if (event.isComposing) return;
-    const typedAll = open?.rows[rows.index()]?.insert.trim() === field.value.trim();
-    if (popup && rows.move(event.key)) event.preventDefault();
-    else if (popup && event.key === "Escape") {
-      event.preventDefault();
-      close();
-    } else if (popup && (event.key === "Tab" || (event.key === "Enter" && !typedAll))) {
-      event.preventDefault();
-      rows.current()?.click();
-    } else if (event.key === "Enter" && !event.shiftKey) {
-      event.preventDefault();
-      submit();
+  complete({ insert }) {
+    const { from } = this.offered;
+    this.field.setRangeText(insert, from, this.field.selectionStart, "end");
+    this.close();
+    this.field.focus();
+    this.settle();
+  }
+
+  async submit() {
+    const text = this.field.value.trim();
+    if (!text) return;
+    this.field.value = "";
+    this.failure.hidden = true;
+    this.close();
+    this.settle();
+    const answer = await say(this.channel, text, this.thread);
+    if (answer.ok) {
+      this.onSent();
+      return;
     }
-  });
-  field.value = drafts.get(draftKey()) ?? "";
-  settle();
-  return { node, focus: () => field.focus() };
+    const why = answer.error ? ` (${answer.error})` : "";
+    this.failure.replaceChildren(icon("warning"), `That didn't work. Try again.${why}`);
+    this.failure.hidden = false;
+    if (!this.field.value) this.field.value = text;
+    this.settle();
+  }
+
+  /** Do what a key stands for; false when it is an ordinary key. */
+  handles({ key, shiftKey }) {
+    if (this.popup) {
+      if (key === "ArrowDown" || key === "ArrowUp") return this.rows.move(key);
+      if (key === "Escape") {
+        this.close();
+        return true;
+      }
+      const written = this.offered.rows[this.rows.index()].insert.trim() === this.field.value.trim();
+      if (key === "Tab" || (key === "Enter" && !shiftKey && !written)) {
+        this.rows.current().click();
+        return true;
+      }
+    }
+    if (key !== "Enter" || shiftKey) return false;
+    this.submit();
+    return true;
+  }
+}
+
+/** A composer for `{channel, thread?, label}`; `onSent` runs after each message. Returns `{node, focus()}`. */
+export function makeComposer(settings) {
+  const composer = new Composer(settings);
+  return { node: composer.node, focus: () => composer.field.focus() };
 }

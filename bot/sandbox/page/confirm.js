@@ -7,12 +7,20 @@ import { textObject } from "./mrkdwn.js";
 export function confirmed(confirm) {
   return new Promise((resolve) => {
     const id = uid("confirm");
-    const yes = el("button", { type: "button", class: `button button-${confirm.style ?? "primary"}` }, ...textObject(confirm.confirm));
+    const yes = el(
+      "button",
+      { type: "button", class: `button button-${confirm.style ?? "primary"}` },
+      ...textObject(confirm.confirm),
+    );
     const no = el("button", { type: "button", class: "button" }, ...textObject(confirm.deny));
     const dialog = el(
       "dialog",
       { class: "dialog confirm", "aria-labelledby": id },
-      el("header", { class: "dialog-head" }, el("h2", { id, class: "dialog-title" }, ...textObject(confirm.title))),
+      el(
+        "header",
+        { class: "dialog-head" },
+        el("h2", { id, class: "dialog-title" }, ...textObject(confirm.title)),
+      ),
       el("div", { class: "dialog-body" }, ...textObject(confirm.text)),
       el("footer", { class: "dialog-foot" }, no, yes),
     );

@@ -14,7 +14,11 @@ const controls = new WeakMap();
  * a value: a string, a list of strings, or null for nothing chosen.
  */
 export function makeControl(element, surface, place, nodes, behaviour = {}) {
-  const node = el("div", { class: `control control-${element.type}`, data: { action: element.action_id ?? "" } }, ...nodes);
+  const node = el(
+    "div",
+    { class: `control control-${element.type}`, data: { action: element.action_id ?? "" } },
+    ...nodes,
+  );
   controls.set(node, { node, element, surface, place, dirty: false, ...behaviour });
   return node;
 }
@@ -23,7 +27,9 @@ export const controlOf = (node) => controls.get(node.closest("[data-action]"));
 
 /** The controls inside a node that hold a value. */
 export function valueControls(root) {
-  return [...root.querySelectorAll("[data-action]")].map((node) => controls.get(node)).filter((control) => control?.read);
+  return [...root.querySelectorAll("[data-action]")]
+    .map((node) => controls.get(node))
+    .filter((control) => control?.read);
 }
 
 /** The id of the block that a control stands in: read late, since an update may give a block another id. */
@@ -49,7 +55,12 @@ function clearFailure(node) {
 /** Show beside a control that its last act did not arrive. */
 function showFailure(node, error) {
   clearFailure(node);
-  const note = el("span", { class: "failure", role: "alert", title: error ?? null }, icon("warning"), "That didn't work. Try again.");
+  const note = el(
+    "span",
+    { class: "failure", role: "alert", title: error ?? null },
+    icon("warning"),
+    "That didn't work. Try again.",
+  );
   node.append(note);
 }
 
@@ -70,7 +81,9 @@ export async function press(node, value) {
   const control = controlOf(node);
   if (control.node.classList.contains("busy")) return;
   const { surface, element } = control;
-  await attempt(control.node, () => sendAction(surface.container, blockIdOf(control), element.action_id, value));
+  await attempt(control.node, () =>
+    sendAction(surface.container, blockIdOf(control), element.action_id, value),
+  );
 }
 
 /**
@@ -87,7 +100,8 @@ export async function changed(node, { dispatch } = {}) {
     return;
   }
   const { surface, element } = control;
-  const send = () => (tell ? sendAction : sendInput)(surface.container, blockIdOf(control), element.action_id, control.read());
+  const send = () =>
+    (tell ? sendAction : sendInput)(surface.container, blockIdOf(control), element.action_id, control.read());
   control.sending = true;
   await (tell ? attempt(control.node, send) : store(control.node, send));
   control.sending = false;

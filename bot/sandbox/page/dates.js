@@ -71,7 +71,12 @@ export function lastReply(date) {
 function ago(date) {
   const relative = new Intl.RelativeTimeFormat(LOCALE);
   const seconds = Math.round((date.getTime() - nowMs()) / 1000);
-  const units = [["day", 86_400], ["hour", 3600], ["minute", 60], ["second", 1]];
+  const units = [
+    ["day", 86_400],
+    ["hour", 3600],
+    ["minute", 60],
+    ["second", 1],
+  ];
   const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", 1];
   return relative.format(Math.trunc(seconds / size), unit);
 }

@@ -18,7 +18,12 @@ function visit(url) {
 function buttonControl(element, surface, place) {
   const style = element.style ? ` button-${element.style}` : "";
   const words = quietEmoji(el("span", { class: "button-text" }, ...textObject(element.text)));
-  const button = el("button", { type: "button", class: `button${style}`, "aria-label": element.accessibility_label }, words, el("span", { class: "spinner" }));
+  const button = el(
+    "button",
+    { type: "button", class: `button${style}`, "aria-label": element.accessibility_label },
+    words,
+    el("span", { class: "spinner" }),
+  );
   button.addEventListener("click", async () => {
     if (element.confirm && !(await confirmed(element.confirm))) return;
     visit(element.url);
@@ -31,14 +36,34 @@ function buttonControl(element, surface, place) {
 function choicesControl(element, surface, place) {
   const many = element.type === "checkboxes";
   const group = uid("choice");
-  const inputs = element.options.map((option) => el("input", { type: many ? "checkbox" : "radio", name: group, value: option.value, id: uid("choice") }));
+  const inputs = element.options.map((option) =>
+    el("input", { type: many ? "checkbox" : "radio", name: group, value: option.value, id: uid("choice") }),
+  );
   const rows = element.options.map((option, index) => {
-    const description = option.description ? el("span", { class: "tick-description" }, ...textObject(option.description)) : null;
-    return el("div", { class: "tick" }, inputs[index], el("label", { for: inputs[index].id }, el("span", { class: "tick-text" }, ...textObject(option.text)), description));
+    const description = option.description
+      ? el("span", { class: "tick-description" }, ...textObject(option.description))
+      : null;
+    return el(
+      "div",
+      { class: "tick" },
+      inputs[index],
+      el(
+        "label",
+        { for: inputs[index].id },
+        el("span", { class: "tick-text" }, ...textObject(option.text)),
+        description,
+      ),
+    );
   });
   const box = el(
     "div",
-    { class: "ticks", role: many ? "group" : "radiogroup", id: place.controlId, "aria-labelledby": place.labelId, "aria-label": place.labelId ? null : place.label },
+    {
+      class: "ticks",
+      role: many ? "group" : "radiogroup",
+      id: place.controlId,
+      "aria-labelledby": place.labelId,
+      "aria-label": place.labelId ? null : place.label,
+    },
     ...rows,
   );
   const read = () => {
@@ -70,7 +95,19 @@ function choicesControl(element, surface, place) {
 function overflowControl(element, surface, place) {
   const menuId = uid("menu");
   const menu = el("div", { id: menuId, role: "menu", "aria-label": "More options", tabIndex: -1 });
-  const button = el("button", { type: "button", class: "button button-overflow", "aria-label": "More options", "aria-haspopup": "menu", "aria-expanded": "false", "aria-controls": menuId }, dots(), el("span", { class: "spinner" }));
+  const button = el(
+    "button",
+    {
+      type: "button",
+      class: "button button-overflow",
+      "aria-label": "More options",
+      "aria-haspopup": "menu",
+      "aria-expanded": "false",
+      "aria-controls": menuId,
+    },
+    dots(),
+    el("span", { class: "spinner" }),
+  );
   const rows = choiceRows(menu, "menuitem", (id, row) => {
     if (popup) row?.focus();
   });
@@ -83,7 +120,11 @@ function overflowControl(element, surface, place) {
     await press(button, option.value);
   };
   const items = element.options.map((option) => {
-    const item = choiceRow({ id: uid("item"), role: "menuitem", tabIndex: -1 }, textObject(option.text), option.description ? textObject(option.description) : null);
+    const item = choiceRow(
+      { id: uid("item"), role: "menuitem", tabIndex: -1 },
+      textObject(option.text),
+      option.description ? textObject(option.description) : null,
+    );
     item.addEventListener("click", () => pick(option));
     return item;
   });
@@ -131,6 +172,7 @@ const MAKERS = {
 
 /** The node of an interactive element; `place` as in `makeControl`. */
 export function elementNode(element, surface, place) {
-  if (!Object.hasOwn(MAKERS, element.type)) return el("div", { class: "unknown" }, `Element of type ${element.type} is not drawn here.`);
+  if (!Object.hasOwn(MAKERS, element.type))
+    return el("div", { class: "unknown" }, `Element of type ${element.type} is not drawn here.`);
   return MAKERS[element.type](element, surface, place);
 }

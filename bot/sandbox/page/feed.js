@@ -17,21 +17,25 @@ const isShown = (message) => !dismissed.has(dismissKey(message));
 function withNeighbours(messages) {
   return messages.map((message, index) => {
     const before = messages[index - 1];
-    const near = before && Number(message.ts) - Number(before.ts) < COMPACT_S && dayOf(before) === dayOf(message);
+    const near =
+      before && Number(message.ts) - Number(before.ts) < COMPACT_S && dayOf(before) === dayOf(message);
     const same = near && before.user === message.user && before.bot_name === message.bot_name;
-    return { ...message, compact: Boolean(same && !before.ephemeral && !message.ephemeral && !before.reply_count) };
+    return {
+      ...message,
+      compact: Boolean(same && !before.ephemeral && !message.ephemeral && !before.reply_count),
+    };
   });
 }
 
 const dayOf = (message) => tsDate(message.ts).toDateString();
 
 /**
- * A feed inside a pane. `options` are those of `makeMessage`. `rows(items)` may add rows of its own:
- * `{id, node}`. Returns `{node, show(messages)}`.
+ * A feed inside a pane. `options` are those of `makeMessage`. Returns `{node, show(messages), toEnd()}`.
  */
 export function makeFeed(label, options) {
   const list = el("div", { class: "feed-list" });
-  const node = el("div", { class: "feed", tabIndex: -1, role: "log", "aria-label": label }, list);
+  const empty = el("p", { class: "feed-empty" }, "No messages yet.");
+  const node = el("div", { class: "feed", tabIndex: -1, role: "log", "aria-label": label }, list, empty);
   let last = [];
   const settings = {
     ...options,
@@ -52,6 +56,7 @@ export function makeFeed(label, options) {
 
   const show = (messages) => {
     last = messages;
+    empty.hidden = messages.length > 0;
     patchList(list, items(withNeighbours(messages.filter(isShown)), options), {
       key: (item) => item.id,
       make: (item) => item.make?.() ?? makeMessage(item.message, settings),
@@ -59,7 +64,11 @@ export function makeFeed(label, options) {
     });
     follow();
   };
-  return { node, show };
+  const toEnd = () => {
+    stick = true;
+    follow();
+  };
+  return { node, show, toEnd };
 }
 
 /** Messages with day headings between them, or with the count of replies below a thread's first one. */
@@ -74,11 +83,22 @@ function items(messages, { inThread }) {
 
 function dayRule(message) {
   const heading = dayHeading(tsDate(message.ts));
-  return { id: `day:${heading}`, make: () => el("div", { class: "rule", role: "separator", "aria-label": heading }, el("span", { class: "rule-day" }, heading)) };
+  return {
+    id: `day:${heading}`,
+    make: () =>
+      el(
+        "div",
+        { class: "rule", role: "separator", "aria-label": heading },
+        el("span", { class: "rule-day" }, heading),
+      ),
+  };
 }
 
 function replyRule(messages) {
   const count = messages.slice(1).filter((message) => !message.ephemeral).length;
   const words = `${count} ${count === 1 ? "reply" : "replies"}`;
-  return { id: `replies:${count}`, make: () => el("div", { class: "rule rule-replies" }, el("span", {}, words)) };
+  return {
+    id: `replies:${count}`,
+    make: () => el("div", { class: "rule rule-replies" }, el("span", {}, words)),
+  };
 }

@@ -13,8 +13,23 @@ export function appTabs(app, current) {
     const id = dmWith(app.id)?.id ?? (await openDm(app.id)).channel;
     if (id) go({ in: id, thread: null });
   };
-  const tab = (name, act) => el("button", { type: "button", class: `tab${name === current ? " current" : ""}`, "aria-current": name === current ? "page" : null, on: { click: act } }, name);
-  return el("div", { class: "tabs" }, tab("Home", () => go({ in: "home", thread: null })), tab("Messages", openMessages));
+  const tab = (name, act) =>
+    el(
+      "button",
+      {
+        type: "button",
+        class: `tab${name === current ? " current" : ""}`,
+        "aria-current": name === current ? "page" : null,
+        on: { click: act },
+      },
+      name,
+    );
+  return el(
+    "div",
+    { class: "tabs" },
+    tab("Home", () => go({ in: "home", thread: null })),
+    tab("Messages", openMessages),
+  );
 }
 
 /** Build an app's Home; opening it tells the app, which publishes what is shown. Returns `{nodes, update()}`. */
@@ -29,7 +44,17 @@ export function makeHome(app) {
     empty.hidden = home !== null;
     patchBlocks(blocks, home?.blocks ?? [], surface, home?.state?.values);
   };
-  const title = el("h1", { class: "pane-title" }, avatar(app, "medium"), el("span", {}, displayName(app)), el("span", { class: "badge" }, "APP"));
+  const title = el(
+    "h1",
+    { class: "pane-title" },
+    avatar(app, "medium"),
+    el("span", {}, displayName(app)),
+    el("span", { class: "badge" }, "APP"),
+  );
   openHome();
-  return { nodes: [el("header", { class: "pane-head" }, title), appTabs(app, "Home"), page], update, focus: () => page.focus() };
+  return {
+    nodes: [el("header", { class: "pane-head" }, title), appTabs(app, "Home"), page],
+    update,
+    focus: () => page.focus(),
+  };
 }

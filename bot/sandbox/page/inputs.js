@@ -4,6 +4,9 @@ import { changed, hold, makeControl, release } from "./control.js";
 import { el } from "./dom.js";
 import { labelText } from "./mrkdwn.js";
 
+/** The count of what is left shows only near the limit. */
+const COUNTED = 100;
+
 /** How a text field of a dispatching block tells the app (Slack: dispatch action configuration). */
 function triggers(element, place) {
   if (!place.dispatches) return [];
@@ -27,9 +30,13 @@ function wire(field, element, place) {
   field.addEventListener("focus", () => hold(field));
   field.addEventListener("blur", () => release(field));
   field.addEventListener("change", () => changed(field, { dispatch: false }));
-  field.addEventListener("input", () => tells.includes("on_character_entered") && changed(field, { dispatch: true }));
+  field.addEventListener(
+    "input",
+    () => tells.includes("on_character_entered") && changed(field, { dispatch: true }),
+  );
   field.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.isComposing || event.shiftKey || !tells.includes("on_enter_pressed")) return;
+    if (event.key !== "Enter" || event.isComposing || event.shiftKey || !tells.includes("on_enter_pressed"))
+      return;
     event.preventDefault();
     changed(field, { dispatch: true });
   });
@@ -38,7 +45,9 @@ function wire(field, element, place) {
 /** plain_text_input, one line or several, with the count of characters that are left. */
 export function textControl(element, surface, place) {
   const props = fieldProps(element, place);
-  const field = element.multiline ? el("textarea", { ...props, rows: 4 }) : el("input", { ...props, type: "text", autocomplete: "off" });
+  const field = element.multiline
+    ? el("textarea", { ...props, rows: 4 })
+    : el("input", { ...props, type: "text", autocomplete: "off" });
   const counter = element.max_length ? el("span", { class: "counter", "aria-live": "polite" }) : null;
   const count = () => {
     if (!counter) return;
@@ -46,6 +55,7 @@ export function textControl(element, surface, place) {
     counter.textContent = String(left);
     counter.setAttribute("aria-label", `${left} characters left`);
     counter.classList.toggle("over", left < 0);
+    counter.hidden = left > COUNTED;
   };
   field.addEventListener("input", count);
   wire(field, element, place);
@@ -61,14 +71,20 @@ export function textControl(element, surface, place) {
 }
 
 function textProblem(element, text) {
-  if (text && text.length < (element.min_length ?? 0)) return `Use at least ${element.min_length} characters.`;
+  if (text && text.length < (element.min_length ?? 0))
+    return `Use at least ${element.min_length} characters.`;
   if (text.length > (element.max_length ?? Infinity)) return `Use at most ${element.max_length} characters.`;
   return null;
 }
 
 /** number_input. */
 export function numberControl(element, surface, place) {
-  const field = el("input", { ...fieldProps(element, place), type: "text", inputmode: element.is_decimal_allowed ? "decimal" : "numeric", autocomplete: "off" });
+  const field = el("input", {
+    ...fieldProps(element, place),
+    type: "text",
+    inputmode: element.is_decimal_allowed ? "decimal" : "numeric",
+    autocomplete: "off",
+  });
   wire(field, element, place);
   return makeControl(element, surface, place, [el("div", { class: "field-frame" }, field)], {
     read: () => field.value.trim() || null,
@@ -84,7 +100,9 @@ function numberProblem(element, text) {
   const shape = element.is_decimal_allowed ? /^-?\d+(\.\d+)?$/ : /^-?\d+$/;
   if (!shape.test(text)) return element.is_decimal_allowed ? "Enter a number." : "Enter a whole number.";
   const number = Number(text);
-  if (element.min_value !== undefined && number < Number(element.min_value)) return `Enter ${element.min_value} or more.`;
-  if (element.max_value !== undefined && number > Number(element.max_value)) return `Enter ${element.max_value} or less.`;
+  if (element.min_value !== undefined && number < Number(element.min_value))
+    return `Enter ${element.min_value} or more.`;
+  if (element.max_value !== undefined && number > Number(element.max_value))
+    return `Enter ${element.max_value} or less.`;
   return null;
 }

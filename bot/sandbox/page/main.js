@@ -20,7 +20,10 @@ function settlePlace() {
   const place = readPlace();
   const { channels, you } = world.state;
   const home = place.in === "home" && homeApp();
-  const where = home || channelOf(place.in) ? place.in : (channels.find((channel) => channel.kind === "channel") ?? channels[0])?.id;
+  const where =
+    home || channelOf(place.in)
+      ? place.in
+      : (channels.find((channel) => channel.kind === "channel") ?? channels[0])?.id;
   const there = !home && place.thread && messagesIn(where).some((message) => message.ts === place.thread);
   settle({ as: you, in: where ?? null, thread: there ? place.thread : null });
   return readPlace();
@@ -51,7 +54,9 @@ function render() {
   renderSidebar(at("sidebar"));
   fill("main", place.in && `${place.as} ${place.in}`, () => buildMain(place));
   at("thread").hidden = !place.thread;
-  fill("thread", place.thread && `${place.as} ${place.in} ${place.thread}`, () => makeThread(place.in, place.thread));
+  fill("thread", place.thread && `${place.as} ${place.in} ${place.thread}`, () =>
+    makeThread(place.in, place.thread),
+  );
   renderModal();
   tidyPopups();
   seeChannel(place.in);
@@ -144,7 +149,9 @@ let shownPlace = readPlace();
 window.addEventListener("hashchange", async () => {
   const before = shownPlace;
   shownPlace = readPlace();
-  if (world.state && shownPlace.as && shownPlace.as !== world.state.you && people().some((user) => user.id === shownPlace.as)) await enter();
+  const { as, in: where } = shownPlace;
+  if (world.state && as && as !== world.state.you && people().some((user) => user.id === as)) await enter();
+  else if (world.state && where !== "home" && !channelOf(where)) await reloadSafely();
   else render();
   focusAfter(before);
 });

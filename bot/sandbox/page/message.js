@@ -33,19 +33,38 @@ export function makeMessage(message, { channel, inThread, onDismiss }) {
     { class: "message-head" },
     el("span", { class: "author" }, authorName(message)),
     author.is_bot ? el("span", { class: "badge" }, "APP") : null,
-    el("time", { class: "time", title: time.toLocaleString("en-US"), datetime: time.toISOString() }, clock(time)),
+    el(
+      "time",
+      { class: "time", title: time.toLocaleString("en-US"), datetime: time.toISOString() },
+      clock(time),
+    ),
   );
   const content = el("div", { class: "message-content" }, head, body, note, footer);
-  const gutter = el("div", { class: "gutter" }, avatar(author), el("span", { class: "gutter-time", "aria-hidden": "true" }, clock(time).replace(/ [AP]M$/, "")));
+  const gutter = el(
+    "div",
+    { class: "gutter" },
+    avatar(author),
+    el("span", { class: "gutter-time", "aria-hidden": "true" }, clock(time).replace(/ [AP]M$/, "")),
+  );
   const node = el(
     "article",
-    { class: "message", tabIndex: -1, "aria-label": `${authorName(message)}, ${clock(time)}`, data: { ts: message.ts } },
+    {
+      class: "message",
+      tabIndex: -1,
+      "aria-label": `${authorName(message)}, ${clock(time)}`,
+      data: { ts: message.ts },
+    },
     message.ephemeral ? privateNote(() => onDismiss(message)) : null,
     el("div", { class: "message-row" }, gutter, content),
     inThread || message.ephemeral ? null : toolbar(message),
   );
   node.classList.toggle("private", Boolean(message.ephemeral));
-  const container = { type: "message", channel, ts: message.ts, ...(message.ephemeral ? { ephemeral: true } : {}) };
+  const container = {
+    type: "message",
+    channel,
+    ts: message.ts,
+    ...(message.ephemeral ? { ephemeral: true } : {}),
+  };
   parts.set(node, { body, note, footer, inThread, surface: { kind: "message", container } });
   updateMessage(node, message);
   return node;
@@ -58,11 +77,22 @@ export function updateMessage(node, message) {
   const blocks = message.deleted ? [] : (message.blocks ?? []);
   const text = message.deleted ? "_This message was deleted._" : (message.text ?? "");
   body.classList.toggle("blocks", blocks.length > 0);
-  patchBlocks(body, blocks.length ? blocks : [{ type: "section", text: { type: "mrkdwn", text } }], surface, message.state);
-  renderOnce(note, String(Boolean(message.edited)), () => (message.edited ? [el("span", { class: "edited" }, "(edited)")] : []));
+  patchBlocks(
+    body,
+    blocks.length ? blocks : [{ type: "section", text: { type: "mrkdwn", text } }],
+    surface,
+    message.state,
+  );
+  renderOnce(note, String(Boolean(message.edited)), () =>
+    message.edited ? [el("span", { class: "edited" }, "(edited)")] : [],
+  );
   if (inThread) return;
   const replies = repliesTo(surface.container.channel, message.ts).filter((reply) => !reply.ephemeral);
-  const signature = JSON.stringify([message.reply_count, message.latest_reply, replies.map((reply) => reply.user)]);
+  const signature = JSON.stringify([
+    message.reply_count,
+    message.latest_reply,
+    replies.map((reply) => reply.user),
+  ]);
   renderOnce(footer, signature, () => (message.reply_count ? threadLink(message, replies) : []));
 }
 
@@ -74,7 +104,9 @@ function threadLink(message, replies) {
     { type: "button", class: "thread-link", on: { click: () => go({ thread: message.ts }) } },
     el("span", { class: "faces" }, ...faces.map((id) => avatar(userOf(id), "medium"))),
     el("span", { class: "thread-count" }, `${count} ${count === 1 ? "reply" : "replies"}`),
-    message.latest_reply ? el("span", { class: "thread-last" }, `Last reply ${lastReply(tsDate(message.latest_reply))}`) : null,
+    message.latest_reply
+      ? el("span", { class: "thread-last" }, `Last reply ${lastReply(tsDate(message.latest_reply))}`)
+      : null,
     el("span", { class: "thread-view" }, "View thread"),
   );
 }
@@ -90,6 +122,16 @@ function privateNote(dismiss) {
 }
 
 function toolbar(message) {
-  const reply = el("button", { type: "button", class: "tool", "aria-label": "Reply in thread", title: "Reply in thread", on: { click: () => go({ thread: message.ts }) } }, icon("reply"));
+  const reply = el(
+    "button",
+    {
+      type: "button",
+      class: "tool",
+      "aria-label": "Reply in thread",
+      title: "Reply in thread",
+      on: { click: () => go({ thread: message.ts }) },
+    },
+    icon("reply"),
+  );
   return el("div", { class: "toolbar" }, reply);
 }

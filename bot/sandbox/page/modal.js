@@ -39,10 +39,33 @@ function makeModal(view) {
   const body = el("div", { class: "dialog-body blocks" });
   const trouble = el("div", { class: "dialog-trouble", role: "alert", hidden: true });
   const cancel = el("button", { type: "button", class: "button dialog-cancel" });
-  const submit = el("button", { type: "submit", class: "button button-primary dialog-submit" }, el("span", { class: "button-text" }), el("span", { class: "spinner" }));
-  const form = el("form", { class: "dialog-form", novalidate: true }, el("header", { class: "dialog-head" }, back, title, close), body, trouble, el("footer", { class: "dialog-foot" }, cancel, submit));
+  const submit = el(
+    "button",
+    { type: "submit", class: "button button-primary dialog-submit" },
+    el("span", { class: "button-text" }),
+    el("span", { class: "spinner" }),
+  );
+  const form = el(
+    "form",
+    { class: "dialog-form", novalidate: true },
+    el("header", { class: "dialog-head" }, back, title, close),
+    body,
+    trouble,
+    el("footer", { class: "dialog-foot" }, cancel, submit),
+  );
   const dialog = el("dialog", { class: "dialog modal", "aria-labelledby": titleId }, form);
-  const modal = { id: view.id, dialog, title, back, body, trouble, cancel, submit, opener: document.activeElement, surface: { kind: "modal", container: { type: "view", view_id: view.id } } };
+  const modal = {
+    id: view.id,
+    dialog,
+    title,
+    back,
+    body,
+    trouble,
+    cancel,
+    submit,
+    opener: document.activeElement,
+    surface: { kind: "modal", container: { type: "view", view_id: view.id } },
+  };
 
   back.addEventListener("click", () => leave(modal));
   cancel.addEventListener("click", () => leave(modal));
@@ -65,7 +88,11 @@ function makeModal(view) {
 }
 
 function firstField({ body, dialog }) {
-  return body.querySelector("[autofocus]") ?? tabStops(body).find((node) => node.matches("input, textarea")) ?? tabStops(dialog).at(-1);
+  return (
+    body.querySelector("[autofocus]") ??
+    tabStops(body).find((node) => node.matches("input, textarea")) ??
+    tabStops(dialog).at(-1)
+  );
 }
 
 function patchModal(modal, view) {

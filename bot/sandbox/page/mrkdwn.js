@@ -38,7 +38,8 @@ function angle(body) {
   if (/^@[UW][A-Z0-9]+$/.test(target)) return userMention(target.slice(1));
   if (/^#C[A-Z0-9]+$/.test(target)) return channelMention(target.slice(1), label);
   if (target.startsWith("!")) return special(target.slice(1), label);
-  if (/^[a-z][a-z0-9+.-]*:/i.test(target)) return linkNode(decode(target), ...(label ? withEmoji(label) : []));
+  if (/^[a-z][a-z0-9+.-]*:/i.test(target))
+    return linkNode(decode(target), ...(label ? withEmoji(label) : []));
   return null;
 }
 
@@ -60,7 +61,12 @@ function closing(text, start, sign) {
     } else if (text[at] === "`") {
       const end = text.indexOf("`", at + 1);
       if (end > 0) at = end;
-    } else if (text[at] === sign && at > start + 1 && !/\s/.test(text[at - 1]) && !WORD.test(text[at + 1] ?? "")) {
+    } else if (
+      text[at] === sign &&
+      at > start + 1 &&
+      !/\s/.test(text[at - 1]) &&
+      !WORD.test(text[at + 1] ?? "")
+    ) {
       return at;
     }
   }
@@ -106,7 +112,7 @@ function inline(text) {
     if (plain) nodes.push(...withEmoji(decode(plain), false));
     plain = "";
   };
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const found = construct(text, at);
     if (found) {
       flush();

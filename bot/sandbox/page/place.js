@@ -35,6 +35,7 @@ export function linkedPlace(url) {
 /** Turn the address of a permanent link into this page's own. */
 export function adoptLink() {
   const place = linkedPlace(new URL(location.href));
-  if (place) history.replaceState(null, "", `/${placeHref({ ...readPlace(), in: place.in, thread: place.thread })}`);
+  if (place)
+    history.replaceState(null, "", `/${placeHref({ ...readPlace(), in: place.in, thread: place.thread })}`);
   return place?.ts ?? null;
 }

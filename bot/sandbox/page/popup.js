@@ -85,7 +85,8 @@ export function choiceRows(box, role, onActive) {
     fill(nodes, start) {
       arrange(box, nodes);
       rows = nodes.filter((node) => node.getAttribute("role") === role);
-      for (const [index, row] of rows.entries()) row.onpointermove = () => active !== index && setActive(index, false);
+      for (const [index, row] of rows.entries())
+        row.onpointermove = () => active !== index && setActive(index, false);
       setActive(rows.length ? Math.min(Math.max(start, 0), rows.length - 1) : -1);
     },
     current: () => rows[active] ?? null,

@@ -39,7 +39,10 @@ const leaves = (items) => items.flatMap(leaf);
 
 function list(part) {
   const ordered = part.style === "ordered";
-  const props = { class: `rich-list indent-${Math.min(part.indent ?? 0, 8)}`, start: ordered && part.offset ? part.offset + 1 : null };
+  const props = {
+    class: `rich-list indent-${Math.min(part.indent ?? 0, 8)}`,
+    start: ordered && part.offset ? part.offset + 1 : null,
+  };
   const items = part.elements.map((item) => el("li", {}, ...leaves(item.elements)));
   return el(ordered ? "ol" : "ul", props, ...items);
 }
@@ -54,6 +57,8 @@ const PARTS = {
 /** A rich_text block's parts as an array of nodes. */
 export function richText(block) {
   return block.elements.map((part) =>
-    Object.hasOwn(PARTS, part.type) ? PARTS[part.type](part) : el("div", { class: "unknown" }, `Rich text of type ${part.type} is not drawn here.`),
+    Object.hasOwn(PARTS, part.type)
+      ? PARTS[part.type](part)
+      : el("div", { class: "unknown" }, `Rich text of type ${part.type} is not drawn here.`),
   );
 }

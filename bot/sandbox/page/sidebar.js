@@ -11,8 +11,15 @@ import { apps, displayName, dmWith, homeApp, people, userOf, world } from "./wor
 const hrefOf = (target) => placeHref({ as: world.state.you, in: target });
 
 function row(target, current, mark, name, unread) {
-  const badge = unread && !current ? el("span", { class: "unread", "aria-label": `${unread} unread` }, String(unread)) : null;
-  const props = { class: `side-row${current ? " current" : ""}${badge ? " has-unread" : ""}`, href: hrefOf(target), "aria-current": current ? "page" : null };
+  const badge =
+    unread && !current
+      ? el("span", { class: "unread", "aria-label": `${unread} unread` }, String(unread))
+      : null;
+  const props = {
+    class: `side-row${current ? " current" : ""}${badge ? " has-unread" : ""}`,
+    href: hrefOf(target),
+    "aria-current": current ? "page" : null,
+  };
   return el("li", {}, el("a", props, mark, el("span", { class: "side-name" }, name), badge));
 }
 
@@ -22,7 +29,16 @@ function startRow(user) {
     const answer = await openDm(user.id);
     if (answer.ok) go({ in: answer.channel, thread: null });
   };
-  return el("li", {}, el("button", { type: "button", class: "side-row", on: { click: start } }, avatar(user, "small"), el("span", { class: "side-name" }, displayName(user))));
+  return el(
+    "li",
+    {},
+    el(
+      "button",
+      { type: "button", class: "side-row", on: { click: start } },
+      avatar(user, "small"),
+      el("span", { class: "side-name" }, displayName(user)),
+    ),
+  );
 }
 
 function userRow(user, place) {
@@ -39,7 +55,12 @@ function appRow(app, place) {
 }
 
 function group(title, rows) {
-  return el("section", { class: "side-group" }, el("h2", { class: "side-heading" }, title), el("ul", { "aria-label": title }, ...rows));
+  return el(
+    "section",
+    { class: "side-group" },
+    el("h2", { class: "side-heading" }, title),
+    el("ul", { "aria-label": title }, ...rows),
+  );
 }
 
 /** Draw the sidebar for the current state and place. */
@@ -49,9 +70,24 @@ export function renderSidebar(node) {
   const signature = JSON.stringify([channels, world.state.users, place.in, you]);
   renderOnce(node, signature, () => [
     el("div", { class: "side-team" }, team.name || "Local Slack"),
-    group("Channels", channels.filter((channel) => channel.kind === "channel").map((channel) => row(channel.id, place.in === channel.id, icon("hash"), channel.name, channel.unread))),
-    group("Direct messages", people().filter((user) => user.id !== you).map((user) => userRow(user, place))),
-    group("Apps", apps().map((app) => appRow(app, place))),
+    group(
+      "Channels",
+      channels
+        .filter((channel) => channel.kind === "channel")
+        .map((channel) =>
+          row(channel.id, place.in === channel.id, icon("hash"), channel.name, channel.unread),
+        ),
+    ),
+    group(
+      "Direct messages",
+      people()
+        .filter((user) => user.id !== you)
+        .map((user) => userRow(user, place)),
+    ),
+    group(
+      "Apps",
+      apps().map((app) => appRow(app, place)),
+    ),
   ]);
 }
 
@@ -62,7 +98,13 @@ export function renderRail(node) {
   const first = (kind) => channels.find((channel) => channel.kind === kind)?.id;
   const kind = place.in === "home" ? "home" : channels.find((channel) => channel.id === place.in)?.kind;
   const tab = (target, name, mark, current) =>
-    target && el("a", { class: `rail-tab${current ? " current" : ""}`, href: hrefOf(target) }, el("span", { class: "rail-icon" }, icon(mark)), el("span", {}, name));
+    target &&
+    el(
+      "a",
+      { class: `rail-tab${current ? " current" : ""}`, href: hrefOf(target) },
+      el("span", { class: "rail-icon" }, icon(mark)),
+      el("span", {}, name),
+    );
   renderOnce(node, JSON.stringify([channels.map((channel) => channel.id), kind, you, team]), () => [
     el("span", { class: "rail-team", "aria-hidden": "true" }, (team.name || "L").slice(0, 1)),
     tab(first("channel"), "Home", "home", kind === "channel"),
@@ -75,7 +117,9 @@ export function renderRail(node) {
 /** Fill the switch between people; choosing one acts as that person from then on. */
 export function renderPerson(select) {
   const { you } = world.state;
-  renderOnce(select, JSON.stringify(people()), () => people().map((user) => el("option", { value: user.id }, displayName(user))));
+  renderOnce(select, JSON.stringify(people()), () =>
+    people().map((user) => el("option", { value: user.id }, displayName(user))),
+  );
   if (document.activeElement !== select || !select.value) select.value = you;
   select.onchange = () => go({ as: select.value });
 }

@@ -15,7 +15,9 @@ export function learn(state, askedAt) {
 /** The user with an id, or a stand-in that shows the bare id. */
 export function userOf(id) {
   const known = world.state.users.find((user) => user.id === id);
-  return known ?? { id, name: id ?? "unknown", real_name: id ?? "Unknown", avatar_color: "#888888", is_bot: false };
+  return (
+    known ?? { id, name: id ?? "unknown", real_name: id ?? "Unknown", avatar_color: "#888888", is_bot: false }
+  );
 }
 
 /** The name that people see. */
