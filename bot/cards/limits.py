@@ -365,7 +365,9 @@ def text_bytes(blocks: object) -> int:
     """UTF-8 bytes of all text in `blocks`: every `text` and `alt_text`, whatever they stand in."""
     if isinstance(blocks, Mapping):
         own = sum(
-            len(value.encode()) for key in ("text", "alt_text") if isinstance(value := blocks.get(key), str)
+            len(value.encode("utf-8", "surrogatepass"))
+            for key in ("text", "alt_text")
+            if isinstance(value := blocks.get(key), str)
         )
         return own + sum(text_bytes(value) for value in blocks.values())
     if isinstance(blocks, list | tuple):
@@ -375,7 +377,7 @@ def text_bytes(blocks: object) -> int:
 
 def view_bytes(view: Json) -> int:
     """The size of a view as JSON in bytes, which Slack holds to `VIEW_BYTES`."""
-    return len(json.dumps(view, separators=(",", ":"), ensure_ascii=False).encode())
+    return len(json.dumps(view, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
 def _unique(blocks: object, place: Place) -> list[Problem]:

@@ -6,11 +6,16 @@ each thing wrong. Rules build on rules; what a block, element or view may hold i
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
+
+WHOLE = re.compile(r"-?\d{1,16}", re.ASCII)
+DECIMAL = re.compile(r"-?\d{1,16}(\.\d{1,16})?", re.ASCII)
+"""How a number_input writes numbers, without and with decimals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +227,13 @@ def text_range(most: int) -> Rule:
 
 
 def number_range(value: Json, place: Place) -> Found:
+    form = DECIMAL if value["is_decimal_allowed"] else WHOLE
     numbers: dict[str, float] = {}
     for name in ("min_value", "initial_value", "max_value"):
-        if name in value:
-            try:
-                numbers[name] = float(value[name]) if value["is_decimal_allowed"] else int(value[name])
-            except ValueError:
-                yield place.at(name).problem("must be a number")
+        if name in value and not form.fullmatch(value[name]):
+            yield place.at(name).problem("must be a number")
+        elif name in value:
+            numbers[name] = float(value[name])
     ordered = list(numbers.items())
     for (low, least), (high, most) in pairwise(ordered):
         if least > most:

@@ -171,6 +171,7 @@ class Acts:
             raise Impossible("a message needs text")
         if thread_ts is not None and self.world.find(channel.id, thread_ts) is None:
             raise Impossible(f"no message to reply to at {thread_ts}")
+        text = _sound(text)
         for mark, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
             text = text.replace(mark, entity)
         text = re.sub(r"@([\w.-]+)", self._mention, text)
@@ -200,7 +201,7 @@ class Acts:
         app = next((a for a in apps if any(c.command == command for c in a.commands)), None)
         if app is None:
             return Done(False, error=f"{command} is not a valid command")
-        form = payloads.command_form(self.world, app, user, channel, command, text)
+        form = payloads.command_form(self.world, app, user, channel, command, _sound(text))
         reply = await self.courier.command(app, form)
         if reply.error is None and isinstance(reply.body, dict) and reply.body:
             try:
@@ -292,6 +293,11 @@ def _shown(element: Json) -> Json:
     """The part of an element that an action repeats beside its value."""
     names = ("type", "action_id", "placeholder", "initial_option", "initial_options", "initial_user")
     return {name: element[name] for name in names if name in element}
+
+
+def _sound(text: str) -> str:
+    """Text as it can be sent: half a surrogate pair becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _done(reply: Reply) -> Done:

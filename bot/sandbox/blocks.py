@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bot.cards import limits
+from bot.cards import limits, rules
 
 Json = dict[str, Any]
 
@@ -154,10 +154,10 @@ def _range_error(element: Json, held: Any) -> str | None:
         if len(held) > most:
             return f"Please enter at most {most} characters."
     if element["type"] == "number_input":
-        try:
-            number = float(held) if element["is_decimal_allowed"] else int(held)
-        except ValueError:
+        form = rules.DECIMAL if element["is_decimal_allowed"] else rules.WHOLE
+        if not form.fullmatch(held):
             return "Please enter a valid number."
+        number = float(held)
         if "min_value" in element and number < float(element["min_value"]):
             return f"Please enter a number of at least {element['min_value']}."
         if "max_value" in element and number > float(element["max_value"]):

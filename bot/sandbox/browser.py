@@ -7,12 +7,12 @@ import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from bot.sandbox import blocks, payloads
 from bot.sandbox.acts import Acts, Done, Impossible, Spot
+from bot.sandbox.door import refuse
 from bot.sandbox.world import TEAM, Channel, Message, World
 
 Json = dict[str, Any]
@@ -42,12 +42,11 @@ class Body(dict[str, Any]):
 
 
 class Browser:
-    """Serves the page and its `/ui` routes. Only a page of this very server may use them."""
+    """Serves the page and its `/ui` routes."""
 
-    def __init__(self, world: World, acts: Acts, hosts: set[str]) -> None:
+    def __init__(self, world: World, acts: Acts) -> None:
         self.world = world
         self.acts = acts
-        self.hosts = hosts
 
     def routes(self) -> list[web.RouteDef]:
         posts = {
@@ -61,47 +60,33 @@ class Browser:
             "read": self._read,
         }
         return [
-            web.get("/", self._guarded(self._index)),
-            web.get("/archives/{rest:.*}", self._guarded(self._index)),
-            web.get("/static/{name:.+}", self._guarded(self._static)),
-            web.get("/ui/state", self._guarded(self._state)),
-            web.get("/ui/stream", self._guarded(self._stream)),
-            *(web.post(f"/ui/{name}", self._guarded(self._act(act))) for name, act in posts.items()),
+            web.get("/", self._index),
+            web.get("/archives/{rest:.*}", self._index),
+            web.get("/static/{name:.+}", self._static),
+            web.get("/ui/state", self._state),
+            web.get("/ui/stream", self._stream),
+            *(web.post(f"/ui/{name}", self._act(act)) for name, act in posts.items()),
         ]
 
-    # the door
-
-    def _guarded(self, handler: Handler) -> Handler:
-        """Refuse other origins and other host names, so that no foreign web page drives this one."""
-
-        async def checked(request: web.Request) -> web.StreamResponse:
-            host = urlsplit(f"//{request.host}").hostname
-            if host not in self.hosts:
-                return _refuse(403, f"this page is served to {' and '.join(sorted(self.hosts))} only")
-            origin = request.headers.get("Origin")
-            if origin is not None and origin != f"http://{request.host}":
-                return _refuse(403, "only this page itself may do that")
-            return await handler(request)
-
-        return checked
+    # the way in
 
     def _act(self, act: Callable[[Json, str], Awaitable[Json]]) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             # A form of another page can send any type but this one without asking first.
             if request.content_type != "application/json":
-                return _refuse(415, "send application/json")
+                return refuse(415, "send application/json")
             try:
                 body = json.loads(await request.text(), object_hook=Body)
             except ValueError:
                 body = None
             if not isinstance(body, Body):
-                return _refuse(400, "send a JSON object")
+                return refuse(400, "send a JSON object")
             try:
                 return web.json_response(await act(body, str(body["user"])))
             except MissingFieldError as missing:
-                return _refuse(400, f"missing field: {missing}")
+                return refuse(400, f"missing field: {missing}")
             except Impossible as slip:
-                return _refuse(409, str(slip))
+                return refuse(409, str(slip))
 
         return handle
 
@@ -113,7 +98,7 @@ class Browser:
     async def _static(self, request: web.Request) -> web.StreamResponse:
         path = (PAGE / request.match_info["name"]).resolve()
         if not path.is_relative_to(PAGE.resolve()) or not path.is_file() or path.suffix not in KINDS:
-            return _refuse(404, "no such file")
+            return refuse(404, "no such file")
         return _file(path)
 
     # what a person sees
@@ -123,7 +108,7 @@ class Browser:
             (user.id for user in self.world.users.values() if user.app is None), ""
         )
         if user not in self.world.users:
-            return _refuse(404, f"no such person: {user}")
+            return refuse(404, f"no such person: {user}")
         return web.json_response(self.state(user), headers={"Cache-Control": "no-store"})
 
     def state(self, user: str) -> Json:
@@ -270,7 +255,3 @@ def _told(done: Done) -> Json:
 def _file(path: Path) -> web.FileResponse:
     headers = {"Content-Type": f"{KINDS[path.suffix]}; charset=utf-8", "Cache-Control": "no-store"}
     return web.FileResponse(path, headers=headers)
-
-
-def _refuse(status: int, error: str) -> web.Response:
-    return web.json_response({"ok": False, "error": error}, status=status)

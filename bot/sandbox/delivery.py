@@ -21,6 +21,8 @@ Json = dict[str, Any]
 FORM = "application/x-www-form-urlencoded"
 ACK_WITHIN_S = 3.0
 """Slack waits this long for an answer."""
+RETRY_DELAYS_S = (0.0, 0.02, 0.1)
+"""Before each further try of an event. Slack tries three times more, but over minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,9 @@ class Reply:
 
 
 class Courier:
-    """Delivers to apps. `retry_delays`: seconds before each further try of an event (Slack tries 3 more)."""
+    """Delivers to apps. `ack_within_s` may be changed at any time."""
 
-    def __init__(self, world: World, links: Links, retry_delays: Sequence[float] = (0.0, 0.02, 0.1)) -> None:
+    def __init__(self, world: World, links: Links, retry_delays: Sequence[float] = RETRY_DELAYS_S) -> None:
         self.world = world
         self.links = links
         self.retry_delays = retry_delays

@@ -153,9 +153,12 @@ def view_action_json(world: World, app: App, user: User, view: View, action: Jso
 
 
 def view_submission_json(world: World, app: App, user: User, view: View) -> Json:
+    # For a stranger this is the stranger's own team; the view says where the app is installed.
+    team = {"id": user.team, "domain": world.teams[user.team].lower()}
     return {
         "type": "view_submission",
         **_from(world, app, user),
+        "team": team,
         "view": view_json(world, view),
         "response_urls": [],
     }
@@ -220,7 +223,7 @@ def event_json(world: World, app: App, event: Json) -> Json:
         "type": "event_callback",
         "event_id": f"Ev{secrets.token_hex(5).upper()}",
         "event_time": int(world.clock()),
-        "is_ext_shared_channel": False,
+        "is_ext_shared_channel": _shared(world, event.get("channel")),
         "authorizations": [
             {
                 "enterprise_id": None,
@@ -231,6 +234,11 @@ def event_json(world: World, app: App, event: Json) -> Json:
             }
         ],
     }
+
+
+def _shared(world: World, channel: str | None) -> bool:
+    members = world.channels[channel].members if channel else []
+    return any(world.users[member].team != TEAM for member in members)
 
 
 def message_event(world: World, message: Message) -> Json:

@@ -172,7 +172,11 @@ class Person:
     def _messages(self, channel: str) -> list[Json]:
         return [
             copy.deepcopy(payloads.message_json(self._world, m, metadata=True))
-            | {"channel": channel, "ephemeral": m.viewer is not None}
+            | {
+                "channel": channel,
+                "ephemeral": m.viewer is not None,
+                "state": {"values": copy.deepcopy(blocks.values(m.blocks, m.picks.get(self.id, {})))},
+            }
             for m in self._world.messages.get(channel, ())
             if m.viewer in (None, self.id)
         ]
@@ -206,7 +210,7 @@ class Person:
         for spot, shown in self._surfaces(message):
             start = 0
             if near is not None:
-                texts = ("\n".join(self._words.block(block)) for block in shown)
+                texts = ("\n".join(self._words.block(block, {})) for block in shown)
                 start = next((index for index, text in enumerate(texts) if near in text), len(shown))
             for block, element in blocks.elements(shown[start:]):
                 yield Control(spot, block, element)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -14,7 +14,8 @@ from aiohttp import web
 from bot.sandbox import payloads
 from bot.sandbox.acts import Acts
 from bot.sandbox.browser import Browser
-from bot.sandbox.delivery import Courier
+from bot.sandbox.delivery import RETRY_DELAYS_S, Courier
+from bot.sandbox.door import same_origin
 from bot.sandbox.faults import Fault
 from bot.sandbox.links import Links
 from bot.sandbox.person import Person
@@ -41,6 +42,7 @@ class LocalSlack:
     `request_url` gets signed HTTP requests; without one the app connects by Socket Mode with
     `app_token`. `persist` names a file that keeps the workspace over a restart. `clock` returns
     seconds since 1970; all of Slack's time limits follow it, except how long an answer may take.
+    `retry_delays` are the seconds before each further try of an event that the app did not take.
 
         async with LocalSlack(request_url="http://127.0.0.1:3000/slack/events") as slack:
             ana = slack.as_user(slack.add_user("ana"))
@@ -58,12 +60,13 @@ class LocalSlack:
         app_token: str | None = "xapp-test",  # noqa: S107
         persist: Path | None = None,
         clock: Callable[[], float] = wall_clock,
+        retry_delays: Sequence[float] = RETRY_DELAYS_S,
     ) -> None:
         self._bind = bind
         self._port = port
         self.world = World(clock, persist)
         self.links = Links()
-        self.courier = Courier(self.world, self.links)
+        self.courier = Courier(self.world, self.links, retry_delays)
         self.acts = Acts(self.world, self.courier)
         self.api = WebApi(self.world, self.links)
         self.words = Words(self.world)
@@ -83,14 +86,14 @@ class LocalSlack:
 
     async def start(self) -> None:
         """Listen. `url` and `api_url` are known from here on."""
-        app = web.Application(client_max_size=BODY_BYTES)
-        hosts = {"127.0.0.1", "localhost", self._bind}
+        door = same_origin({"127.0.0.1", "localhost", self._bind})
+        app = web.Application(client_max_size=BODY_BYTES, middlewares=[door])
         app.add_routes(
             [
                 web.route("*", "/api/{method}", self.api.serve),
                 web.post("/response/{app}/{id}", ResponseUrls(self.world).serve),
                 web.get("/link", self.links.serve),
-                *Browser(self.world, self.acts, hosts).routes(),
+                *Browser(self.world, self.acts).routes(),
             ]
         )
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)

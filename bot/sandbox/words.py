@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.sandbox.world import World
+from bot.sandbox import blocks
+from bot.sandbox.world import Values, World
 
 Json = dict[str, Any]
 
@@ -25,24 +26,28 @@ class Words:
         self.world = world
 
     def of(self, thing: Json) -> str:
-        """All visible text of a message or view in reading order, one line a piece, buttons included."""
+        """All visible text of a message or view in reading order, one line a piece, buttons included.
+
+        A `state` beside the blocks tells what has been picked and typed, as it does in a view.
+        """
         parts: list[str] = []
+        held = thing.get("state", {}).get("values", {})
         if thing.get("type") in ("modal", "home"):
             if thing.get("title"):
                 parts.append(self.text(thing["title"]))
-            parts += self.lines(thing["blocks"])
+            parts += self.lines(thing["blocks"], held)
             parts += [self.text(thing[name]) for name in ("submit", "close") if thing.get(name)]
         elif thing.get("blocks"):
-            parts += self.lines(thing["blocks"])
+            parts += self.lines(thing["blocks"], held)
         else:
             parts.append(self.markup(thing.get("text", "")))
         return "\n".join(part for part in parts if part)
 
-    def lines(self, blocks: list[Json]) -> list[str]:
-        return [line for block in blocks for line in self.block(block)]
+    def lines(self, shown: list[Json], held: Values) -> list[str]:
+        return [line for block in shown for line in self.block(block, held)]
 
-    def block(self, block: Json) -> Iterator[str]:
-        """The lines that one block shows."""
+    def block(self, block: Json, held: Values) -> Iterator[str]:
+        """The lines that one block shows, with what `held` says is in its elements."""
         kind = block["type"]
         if kind == "rich_text":
             yield from (self._rich(part) for part in block["elements"])
@@ -56,11 +61,12 @@ class Words:
         yield from (self.text(field) for field in block.get("fields", ()))
         for element in (block.get("accessory"), block.get("element"), *block.get("elements", ())):
             if element:
-                yield from self.element(element)
+                picked = held.get(block.get("block_id", ""), {}).get(element.get("action_id", ""))
+                yield from self.element(element, picked)
         if block.get("hint"):
             yield self.text(block["hint"])
 
-    def element(self, element: Json) -> Iterator[str]:
+    def element(self, element: Json, picked: Json | None = None) -> Iterator[str]:
         kind = element["type"]
         if kind in ("plain_text", "mrkdwn"):
             yield self.text(element)
@@ -71,13 +77,19 @@ class Words:
         elif kind in ("radio_buttons", "checkboxes"):
             yield from (self._option(option) for option in element["options"])
         else:
-            chosen = element.get("initial_options") or [element.get("initial_option")]
-            shown = [self._option(option) for option in chosen if option]
-            if element.get("initial_value"):
-                shown.append(element["initial_value"])
+            shown = self._held(picked or blocks.start_value(element)) if kind in blocks.HOLDS else []
             if not shown and element.get("placeholder"):
-                shown.append(self.text(element["placeholder"]))
+                shown = [self.text(element["placeholder"])]
             yield from shown
+
+    def _held(self, value: Json) -> list[str]:
+        """What a menu or a text field shows."""
+        name = blocks.HOLDS[value["type"]]
+        held = value.get(name)
+        items = held if isinstance(held, list) else [held]
+        if name in ("selected_user", "selected_users"):
+            return [self._link(f"@{user}") for user in items if user]
+        return [self._option(item) if isinstance(item, dict) else str(item) for item in items if item]
 
     def text(self, text: Json) -> str:
         """A text object's visible text."""

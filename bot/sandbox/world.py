@@ -277,7 +277,7 @@ class World:
         self._persist.parent.mkdir(parents=True, exist_ok=True)
         draft = self._persist.with_suffix(self._persist.suffix + ".part")
         with draft.open("w", encoding="utf-8") as file:
-            json.dump(self._dump(), file, ensure_ascii=False)
+            json.dump(self._dump(), file)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(self._persist)

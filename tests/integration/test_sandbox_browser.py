@@ -69,7 +69,13 @@ async def test_no_other_file_is_served(page: Page, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "http://127.0.0.1:1"}]
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "[::1"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://127.0.0.1:1"},
+    ],
 )
 async def test_no_other_page_can_drive_this_one(page: Page, headers: dict[str, str]) -> None:
     body = {"user": page.user, "channel": "general", "text": "hi"}
@@ -79,6 +85,18 @@ async def test_no_other_page_can_drive_this_one(page: Page, headers: dict[str, s
     ):
         async with request as response:
             assert response.status == 403
+
+
+async def test_no_other_page_can_call_the_web_api(slack: LocalSlack, page: Page) -> None:
+    args = {"channel": "general", "text": "hi", "token": "xoxb-test"}
+    headers = {"Origin": "http://evil.example"}
+    async with page.session.post(f"{slack.api_url}chat.postMessage", data=args, headers=headers) as response:
+        assert response.status == 403
+    async with page.session.post(
+        f"{slack.api_url}chat.postMessage", data=args, headers={"Host": "slack"}
+    ) as response:
+        assert (await response.json())["ok"]
+    assert len(slack.messages("general")) == 1
 
 
 async def test_a_form_is_no_way_in(page: Page) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
+import freezegun
 import pytest
 from aiohttp import web
 from slack_sdk.signature import SignatureVerifier
@@ -306,6 +307,47 @@ async def test_a_click_in_a_modal_brings_the_view(slack: LocalSlack, bot: Bot) -
         await ana.click("Go")
 
 
+async def test_numbers_are_checked_as_the_form_does(slack: LocalSlack, bot: Bot) -> None:
+    bounds = {"is_decimal_allowed": False, "min_value": "1", "max_value": "9"}
+    view = modal(entry("Many", {"type": "number_input", "action_id": "n", **bounds}))
+    bodies = answering(bot, {})
+    ana = await open_form(slack, bot, view)
+    for typed_in, told in (
+        ("two", "Please enter a valid number."),
+        ("nan", "Please enter a valid number."),
+        ("1.5", "Please enter a valid number."),
+        ("0", "Please enter a number of at least 1."),
+        ("10", "Please enter a number of at most 9."),
+    ):
+        await ana.fill({"Many": typed_in})
+        assert (await ana.submit()).errors == {"Many": told}
+    await ana.fill({"Many": "9"})
+    assert (await ana.submit()).ok
+    assert bodies[0]["view"]["state"]["values"]["many"]["n"]["value"] == "9"
+
+
+async def test_a_person_reads_what_was_picked_and_typed(slack: LocalSlack, bot: Bot) -> None:
+    people = {"type": "multi_users_select", "action_id": "who", "placeholder": plain("Pick people")}
+    ana = await open_form(slack, bot, modal(entry("Why", typed()), entry("Who", people)))
+    assert slack.text_of(ana.modal) == "Title\nWhy\nWho\nPick people\nSend"
+    await ana.fill({"Why": "because", "Who": ["@ben"]})
+    assert slack.text_of(ana.modal) == "Title\nWhy\nbecause\nWho\n@ben\nSend"
+    with pytest.raises(Impossible, match="no such person"):
+        await ana.fill({"Who": ["@nobody"]})
+    with pytest.raises(Impossible, match="sees no field 'When'"):
+        await ana.fill({"When": "now"})
+
+
+async def test_a_stranger_acts_under_their_own_team(slack: LocalSlack, bot: Bot) -> None:
+    zoe = slack.as_user(slack.add_user("zoe", team="T0OTHER"))
+    slack.add_channel("general", ["zoe"])
+    clicks = acking(bot)
+    await post(bot, {"type": "actions", "elements": [button("Go")]})
+    await zoe.click("Go")
+    assert clicks[0]["user"]["team_id"] == "T0OTHER"
+    assert clicks[0]["team"]["id"] == "T0LOCAL"
+
+
 # commands, words, home, shortcuts
 
 
@@ -467,6 +509,15 @@ async def test_a_request_url_is_verified_by_its_challenge(slack: LocalSlack) -> 
     async with running(slack):
         assert await slack.verify_url()
     assert not await slack.verify_url()
+
+
+async def test_a_frozen_clock_is_the_local_slacks_clock_too(slack: LocalSlack) -> None:
+    with freezegun.freeze_time("2031-05-06 07:08:09", real_asyncio=True):
+        async with running(slack) as bot:
+            acking(bot)
+            ts = await post(bot, {"type": "actions", "elements": [button("Go")]})
+            assert (await slack.as_user("ana").click("Go")).ok
+    assert ts.startswith("1935817689.")
 
 
 # Socket Mode

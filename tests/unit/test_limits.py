@@ -328,6 +328,11 @@ ILLEGAL: dict[str, tuple[Json, str, str]] = {
         "/blocks/0/element/initial_value",
         "must be a number",
     ),
+    "not written as a number": (
+        entry(number(initial_value="nan", is_decimal_allowed=True)),
+        "/blocks/0/element/initial_value",
+        "must be a number",
+    ),
     "number out of range": (
         entry(number(initial_value="4", max_value="3")),
         "/blocks/0/element/initial_value",
@@ -429,6 +434,11 @@ def test_a_view_of_more_than_250_kilobytes_is_refused() -> None:
     blocks = [{"type": "section", "text": plain(2980)} for _ in range(84)]
     [problem] = limits.check_view(modal(blocks=blocks))
     assert problem.limit == "view.bytes"
+
+
+def test_half_a_surrogate_pair_counts_and_breaks_nothing() -> None:
+    assert limits.text_bytes([{"type": "header", "text": plain("\ud800")}]) == 3
+    assert limits.check_view(modal(private_metadata="\ud800")) == []
 
 
 def test_ensure_raises_with_every_problem() -> None:
