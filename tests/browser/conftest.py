@@ -72,7 +72,7 @@ class Desk:
 
     `acts` are the actions the app got, `submitted` the values of modals. A button with the action id
     `open` opens `modal`; a submission is refused with `errors` while there are any; a button with the
-    action id `broken` makes the app fail.
+    action id `broken` makes the app fail. `/gates` repeats its words; Home says whose it is.
     """
 
     def __init__(self, slack: LocalSlack) -> None:
@@ -88,6 +88,8 @@ class Desk:
         self.bolt = AsyncApp(client=self.client, signing_secret=SECRET, process_before_response=True)
         self.bolt.action(re.compile(""))(self._acted)
         self.bolt.view(re.compile(""))(self._submitted)
+        self.bolt.command("/gates")(self._commanded)
+        self.bolt.event("app_home_opened")(self._home)
 
     async def _acted(self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any]) -> None:
         self.acts.put_nowait(action)
@@ -103,6 +105,14 @@ class Desk:
             await ack(response_action="errors", errors=self.errors)
         else:
             await ack()
+
+    async def _commanded(self, ack: AsyncAck, command: dict[str, Any]) -> None:
+        await ack(f"You said: {command['text']}")
+
+    async def _home(self, event: dict[str, Any]) -> None:
+        text = {"type": "mrkdwn", "text": f"The home of <@{event['user']}>"}
+        view = {"type": "home", "blocks": [{"type": "section", "text": text}]}
+        await self.client.views_publish(user_id=event["user"], view=view)
 
     async def post(self, *blocks: dict[str, Any], text: str = "card", **more: Any) -> str:
         """Post a message as the app; returns its ts."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.async_api import Page, expect
 
+from bot.sandbox.slack import LocalSlack
 from tests.browser.conftest import Desk
 
 HOSTILE = [
@@ -350,3 +352,70 @@ async def test_unknown_blocks_are_named_and_foreign_pictures_are_not_fetched(pag
     message.blocks = [{"type": "hologram", "block_id": "h"}]
     desk.slack.world.changed()
     await expect(page.get_by_text("Block of type hologram is not drawn here.")).to_be_visible()
+
+
+async def test_a_slash_offers_the_commands_and_the_answer_is_private(page: Page, desk: Desk) -> None:
+    await opened(page, desk)
+    composer = page.get_by_role("textbox", name="Message #agents")
+    await composer.press_sequentially("/g")
+    offer = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
+    await expect(offer).to_have_count(1)
+    await expect(offer).to_contain_text("/gates")
+    await composer.press("Enter")
+    await expect(composer).to_have_value("/gates ")
+    await composer.press_sequentially("list mine")
+    await composer.press("Enter")
+    answer = page.get_by_role("article").filter(has_text="You said: list mine")
+    await expect(answer.get_by_text("Only visible to you")).to_be_visible()
+    await answer.get_by_role("button", name="Dismiss").click()
+    await expect(answer).to_have_count(0)
+
+    await composer.fill("/nonsense")
+    await composer.press("Enter")
+    await expect(
+        page.get_by_role("alert").filter(has_text="/nonsense is not a valid command")
+    ).to_be_visible()
+    await expect(composer).to_have_value("/nonsense")
+
+
+async def test_home_and_direct_messages_open_from_the_sidebar(page: Page, desk: Desk) -> None:
+    await opened(page, desk)
+    side = page.get_by_role("navigation", name="Channels and direct messages")
+    await side.get_by_role("link", name="askgate").click()
+    await expect(page.get_by_role("main").get_by_text("The home of @Ana")).to_be_visible()
+    await page.get_by_role("button", name="Messages").click()
+    await expect(page.get_by_role("textbox", name="Message askgate")).to_be_visible()
+
+    await side.get_by_text("Ben").click()
+    await page.get_by_role("textbox", name="Message Ben").fill("lunch?")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("log").get_by_text("lunch?")).to_be_visible()
+    await page.get_by_label("You are").select_option("Ben")
+    await expect(page.get_by_role("heading", name="Ana")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("lunch?")).to_be_visible()
+
+
+async def test_a_permanent_link_leads_to_its_message(page: Page, desk: Desk) -> None:
+    root = await desk.post({"type": "section", "text": mrkdwn("A question")})
+    reply = await desk.post({"type": "section", "text": mrkdwn("the reply meant")}, thread_ts=root)
+    link = (await desk.client.chat_getPermalink(channel=desk.channel, message_ts=reply))["permalink"]
+    await page.goto(link)
+    thread = page.get_by_role("complementary", name="Thread")
+    await expect(thread.get_by_role("article").filter(has_text="the reply meant")).to_be_focused()
+
+
+async def test_a_lost_server_is_announced_and_what_was_missed_appears(page: Page) -> None:
+    async with LocalSlack() as first:
+        ana = first.add_user("ana")
+        channel = first.add_channel("agents", ["ana"])
+        port = urlsplit(first.url).port
+        await page.goto(f"{first.url}/#as={ana}&in={channel}")
+        await expect(page.get_by_role("heading", name="agents")).to_be_visible()
+    await expect(page.get_by_role("status")).to_have_text("Reconnecting…")
+    async with LocalSlack(port=port or 0) as second:
+        second.add_user("ana")
+        second.add_channel("agents", ["ana"])
+        await second.as_user("ana").say("agents", "back again")
+        await expect(page.get_by_text("back again")).to_be_visible()
+        await expect(page.get_by_text("Reconnecting…")).to_be_hidden()
+        await page.close()
