@@ -1,0 +1,98 @@
+"""Engines on any server, and a connection that loses replies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from core.bell import Bell
+from core.clock import WallClock
+from core.engine import ResumeEngine
+from core.store.connect import fast_client, listening_client
+from core.store.store import Store
+from tests.conftest import HOME, Members
+
+
+@contextlib.asynccontextmanager
+async def engine_on(url: str) -> AsyncIterator[ResumeEngine]:
+    """An engine on the server at a URL, as one more process would have it."""
+    client = fast_client(url)
+    bell = Bell(listening_client(url))
+    bell.start()
+    try:
+        store = Store(client, partitions=4, clock=WallClock())
+        yield ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members())
+    finally:
+        await bell.stop()
+        await client.aclose()
+
+
+async def events(engine: ResumeEngine, run_id: str) -> list[dict[str, Any]]:
+    """A run's audit events, oldest first."""
+    return [json.loads(line) for _, line in await engine.store.audit_of(run_id)]
+
+
+class Lossy:
+    """Stands before a server's unix socket and can lose a reply: the work is done, and the caller hears nothing."""
+
+    def __init__(self, server: str, folder: Path) -> None:
+        self._server = server
+        self._path = folder / "lossy.sock"
+        self._word: bytes | None = None
+        self.lost = 0
+
+    @property
+    def url(self) -> str:
+        return f"unix://{quote(str(self._path))}?db=0"
+
+    def lose(self, word: str) -> None:
+        """Lose the reply to the next request in which ``word`` stands, and the connection with it."""
+        self._word = word.encode()
+
+    @contextlib.asynccontextmanager
+    async def serving(self) -> AsyncIterator[Lossy]:
+        server = await asyncio.start_unix_server(self._connected, self._path)
+        try:
+            yield self
+        finally:
+            server.close()
+
+    async def _connected(self, caller: asyncio.StreamReader, to_caller: asyncio.StreamWriter) -> None:
+        replies, to_server = await asyncio.open_unix_connection(self._server)
+        losing = asyncio.Event()
+        pumps = {
+            asyncio.create_task(self._requests(caller, to_server, losing)),
+            asyncio.create_task(self._replies(replies, to_caller, losing)),
+        }
+        try:
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for pump in pumps:
+                pump.cancel()
+            to_caller.close()
+            to_server.close()
+
+    async def _requests(
+        self, caller: asyncio.StreamReader, server: asyncio.StreamWriter, losing: asyncio.Event
+    ) -> None:
+        while data := await caller.read(1 << 20):
+            if self._word and self._word in data:
+                self._word = None
+                losing.set()
+            server.write(data)
+            await server.drain()
+
+    async def _replies(
+        self, server: asyncio.StreamReader, caller: asyncio.StreamWriter, losing: asyncio.Event
+    ) -> None:
+        while data := await server.read(1 << 20):
+            if losing.is_set():
+                self.lost += 1
+                return
+            caller.write(data)
+            await caller.drain()
