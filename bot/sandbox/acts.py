@@ -9,9 +9,10 @@ from typing import Any
 
 from bot.sandbox import blocks, payloads, responses
 from bot.sandbox.delivery import Courier, Reply
+from bot.sandbox.messages import Message
 from bot.sandbox.methods import Refused
 from bot.sandbox.methods import views as view_methods
-from bot.sandbox.world import App, Channel, Message, User, View, World
+from bot.sandbox.world import App, Channel, User, View, World
 
 Json = dict[str, Any]
 
@@ -243,7 +244,7 @@ class Acts:
         """Mark a conversation as read up to its newest message."""
         user = self._user(user_id)
         channel = self._channel(user, channel_id)
-        seen = [m.ts for m in self.world.messages.get(channel.id, ()) if m.viewer in (None, user.id)]
+        seen = [m.ts for m in self.world.messages.of(channel.id, user.id)]
         if seen and channel.read.get(user.id) != seen[-1]:
             channel.read[user.id] = seen[-1]
             self.world.changed()

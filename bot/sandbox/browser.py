@@ -13,7 +13,8 @@ from aiohttp import web
 from bot.sandbox import blocks, payloads
 from bot.sandbox.acts import Acts, Done, Impossible, Spot
 from bot.sandbox.door import refuse
-from bot.sandbox.world import TEAM, Channel, Message, World
+from bot.sandbox.messages import Message
+from bot.sandbox.world import TEAM, Channel, World
 
 Json = dict[str, Any]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -156,17 +157,13 @@ class Browser:
             "kind": "dm" if is_dm else "channel",
             "with": other if is_dm else None,
             "unread": sum(
-                message.ts > read and message.user != user and message.viewer in (None, user)
-                for message in self.world.messages.get(channel.id, ())
+                message.ts > read and message.user != user
+                for message in self.world.messages.of(channel.id, user)
             ),
         }
 
     def _messages(self, channel: Channel, user: str) -> list[Json]:
-        return [
-            self._message(message, user)
-            for message in self.world.messages.get(channel.id, ())
-            if message.viewer in (None, user)
-        ]
+        return [self._message(message, user) for message in self.world.messages.of(channel.id, user)]
 
     def _message(self, message: Message, user: str) -> Json:
         body = payloads.message_json(self.world, message)

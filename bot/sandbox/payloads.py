@@ -7,7 +7,8 @@ import secrets
 from typing import Any
 
 from bot.sandbox import blocks
-from bot.sandbox.world import TEAM, App, Channel, Message, User, Values, View, World
+from bot.sandbox.messages import Message, Values
+from bot.sandbox.world import TEAM, App, Channel, User, View, World
 
 Json = dict[str, Any]
 TOKEN = "local-verification-token"  # noqa: S105 - a field of every payload; signatures are what counts
@@ -41,7 +42,7 @@ def message_json(world: World, message: Message, *, metadata: bool = False) -> J
         body["subtype"] = message.subtype or "thread_broadcast"
     if metadata and message.metadata:
         body["metadata"] = message.metadata
-    replies = [] if message.viewer else world.replies(message.channel, message.ts)
+    replies = [] if message.viewer else world.messages.replies(message.channel, message.ts)
     if replies:
         people = list(dict.fromkeys(reply.user for reply in replies))
         body |= {

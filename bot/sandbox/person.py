@@ -9,6 +9,7 @@ from typing import Any
 
 from bot.sandbox import blocks, payloads
 from bot.sandbox.acts import Acts, Done, Impossible, Spot
+from bot.sandbox.messages import Message
 from bot.sandbox.words import Words, bare
 from bot.sandbox.world import App, View, World
 
@@ -73,11 +74,8 @@ class Person:
         found = self._world.channel_named(channel)
         if found is None or self.id not in found.members:
             raise Impossible(f"{self.name} is not in {channel}")
-        return [
-            m
-            for m in self._messages(found.id)
-            if thread_ts is None or thread_ts in (m["ts"], m.get("thread_ts"))
-        ]
+        rows = self._world.messages.of(found.id, self.id)
+        return [self._message(m) for m in rows if thread_ts is None or thread_ts in (m.ts, m.thread_ts)]
 
     def text(self, thing: Json) -> str:
         """All visible text of a message or view."""
@@ -169,17 +167,16 @@ class Person:
             raise Impossible(f"{self.name} has no modal open")
         return view
 
-    def _messages(self, channel: str) -> list[Json]:
-        return [
-            copy.deepcopy(payloads.message_json(self._world, m, metadata=True))
-            | {
-                "channel": channel,
-                "ephemeral": m.viewer is not None,
-                "state": {"values": copy.deepcopy(blocks.values(m.blocks, m.picks.get(self.id, {})))},
+    def _message(self, message: Message) -> Json:
+        picks = message.picks.get(self.id, {})
+        return copy.deepcopy(
+            {
+                **payloads.message_json(self._world, message, metadata=True),
+                "channel": message.channel,
+                "ephemeral": message.viewer is not None,
+                "state": {"values": blocks.values(message.blocks, picks)},
             }
-            for m in self._world.messages.get(channel, ())
-            if m.viewer in (None, self.id)
-        ]
+        )
 
     def _surfaces(self, message: Json | None) -> Iterator[tuple[Spot, list[Json]]]:
         """The surfaces within reach, nearest first: the one given, else the modal, else messages and Home."""
@@ -194,9 +191,11 @@ class Person:
         if (view := self._world.top_view(self.id)) is not None:
             yield Spot(view_id=view.id), view.body["blocks"]
             return
-        rows = [m for channel in self._world.channels_of(self.id) for m in self._messages(channel.id)]
-        for row in sorted(rows, key=lambda m: str(m["ts"]), reverse=True):
-            yield Spot(row["channel"], row["ts"]), row.get("blocks", [])
+        channels = self._world.channels_of(self.id)
+        rows = [m for channel in channels for m in self._world.messages.of(channel.id, self.id)]
+        for row in sorted(rows, key=lambda m: m.ts, reverse=True):
+            if row.app is not None:
+                yield Spot(row.channel, row.ts), row.blocks
         if (home := self._world.home(self.id, self._first_app().id)) is not None:
             yield Spot(view_id=home.id), home.body["blocks"]
 

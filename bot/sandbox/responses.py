@@ -7,9 +7,10 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.sandbox.messages import Message
 from bot.sandbox.methods import Refused
 from bot.sandbox.methods.chat import checked_blocks
-from bot.sandbox.world import App, Message, ResponseUrl, World
+from bot.sandbox.world import App, ResponseUrl, World
 
 Json = dict[str, Any]
 USES = 5

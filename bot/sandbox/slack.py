@@ -217,7 +217,7 @@ class LocalSlack:
 
     def messages(self, channel: str, thread_ts: str | None = None) -> list[Json]:
         """What everybody sees in a channel (all of it) or in one thread, oldest first, with metadata."""
-        rows = [m for m in self.world.messages.get(self._channel(channel).id, ()) if m.viewer is None]
+        rows = self.world.messages.of(self._channel(channel).id)
         if thread_ts is not None:
             rows = [m for m in rows if thread_ts in (m.ts, m.thread_ts)]
         shown = (payloads.message_json(self.world, m, metadata=True) | {"channel": m.channel} for m in rows)

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.sandbox import blocks
-from bot.sandbox.world import Values, World
+from bot.sandbox.messages import Values
+from bot.sandbox.world import World
 
 Json = dict[str, Any]
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bot.sandbox.changes import Changes
+from bot.sandbox.messages import Message, Messages, Values
 
 Json = dict[str, Any]
-Values = dict[str, dict[str, Json]]
-"""block_id -> action_id -> the value object that Slack puts into `state.values`."""
 
 TEAM = "T0LOCAL"
 SAVE_AFTER_S = 0.05
@@ -76,25 +75,6 @@ class App:
 
 
 @dataclass(slots=True)
-class Message:
-    channel: str
-    ts: str
-    user: str
-    text: str
-    blocks: list[Json] = field(default_factory=list)
-    thread_ts: str | None = None
-    app: str | None = None
-    metadata: Json | None = None
-    edited: Json | None = None
-    viewer: str | None = None
-    """The one person who sees it, for an ephemeral message."""
-    broadcast: bool = False
-    subtype: str | None = None
-    picks: dict[str, Values] = field(default_factory=dict)
-    """user -> what that person has picked in the message's elements."""
-
-
-@dataclass(slots=True)
 class View:
     id: str
     app: str
@@ -141,7 +121,7 @@ class World:
         self.channels: dict[str, Channel] = {}
         self.groups: dict[str, Group] = {}
         self.apps: dict[str, App] = {}
-        self.messages: dict[str, list[Message]] = {}
+        self.messages = Messages()
         self.views: dict[str, View] = {}
         self.stacks: dict[str, list[str]] = {}
         """user -> ids of the open modal's views, the visible one last."""
@@ -187,16 +167,7 @@ class World:
 
     def find(self, channel: str, ts: str, viewer: str | None = None) -> Message | None:
         """The message at `ts`; an ephemeral one only for its viewer."""
-        return next(
-            (m for m in self.messages.get(channel, ()) if m.ts == ts and m.viewer in (None, viewer)), None
-        )
-
-    def replies(self, channel: str, thread_ts: str) -> list[Message]:
-        return [
-            m
-            for m in self.messages.get(channel, ())
-            if m.thread_ts == thread_ts and m.ts != thread_ts and m.viewer is None
-        ]
+        return self.messages.find(channel, ts, viewer)
 
     def channels_of(self, user: str) -> Iterator[Channel]:
         return (c for c in self.channels.values() if user in c.members)
@@ -242,7 +213,7 @@ class World:
     # changing and keeping
 
     def add(self, message: Message) -> Message:
-        self.messages.setdefault(message.channel, []).append(message)
+        self.messages.add(message)
         if message.viewer is None:
             self.channels[message.channel].read[message.user] = message.ts
         self.changed()
@@ -251,7 +222,7 @@ class World:
         return message
 
     def remove(self, message: Message) -> None:
-        self.messages[message.channel].remove(message)
+        self.messages.remove(message)
         self.changed()
 
     def changed(self) -> None:
@@ -295,7 +266,7 @@ class World:
                 {name: value for name, value in asdict(app).items() if name not in secret}
                 for app in self.apps.values()
             ],
-            "messages": [asdict(message) for rows in self.messages.values() for message in rows],
+            "messages": [asdict(message) for message in self.messages],
             "views": [asdict(view) for view in self.views.values()],
             "stacks": self.stacks,
             "homes": self.homes,
@@ -312,4 +283,4 @@ class World:
         self.views = {row["id"]: View(**row) for row in saved["views"]}
         self.response_urls = {row["id"]: ResponseUrl(**row) for row in saved["response_urls"]}
         for row in saved["messages"]:
-            self.messages.setdefault(row["channel"], []).append(Message(**row))
+            self.messages.add(Message(**row))

@@ -6,8 +6,9 @@ from typing import Any
 
 from bot.cards import limits
 from bot.sandbox import blocks, payloads
+from bot.sandbox.messages import Message
 from bot.sandbox.methods.register import Call, Refused, method
-from bot.sandbox.world import Channel, Message
+from bot.sandbox.world import Channel
 
 Json = dict[str, Any]
 METADATA_BYTES = 16_000
@@ -135,7 +136,7 @@ def update(call: Call) -> Json:
 def delete(call: Call) -> Json:
     channel = call.channel()
     message = _own(call, channel, "cant_delete_message")
-    if call.world.replies(channel.id, message.ts):
+    if call.world.messages.replies(channel.id, message.ts):
         message.text, message.blocks, message.metadata = "This message was deleted.", [], None
         message.subtype = "tombstone"
         call.world.changed()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bot.sandbox import payloads
+from bot.sandbox.messages import Message
 from bot.sandbox.methods.register import Call, Refused, method
-from bot.sandbox.world import Channel, Message
+from bot.sandbox.world import Channel
 
 Json = dict[str, Any]
 KINDS = {"public_channel": "public", "private_channel": "private", "im": "dm"}
@@ -117,11 +118,7 @@ def _shown(call: Call, rows: list[Message], default: int) -> Json:
 @method("conversations.history")
 def history(call: Call) -> Json:
     channel = call.channel()
-    rows = [
-        m
-        for m in call.world.messages.get(channel.id, ())
-        if m.viewer is None and (m.thread_ts in (None, m.ts) or m.broadcast)
-    ]
+    rows = [m for m in call.world.messages.of(channel.id) if m.thread_ts in (None, m.ts) or m.broadcast]
     return _shown(call, _between(call, rows[::-1]), 100)
 
 
@@ -133,5 +130,5 @@ def replies(call: Call) -> Json:
         raise Refused("thread_not_found")
     if parent.thread_ts not in (None, parent.ts):
         return _shown(call, [parent], 1000)
-    rows = _between(call, call.world.replies(channel.id, parent.ts))
+    rows = _between(call, call.world.messages.replies(channel.id, parent.ts))
     return _shown(call, [parent, *rows], 1000)
