@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -14,6 +15,7 @@ from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
 
 MAX_BYTES: Final = 1024 * 1024
 """Slack states no bound. A payload carries the message that was clicked on (up to 50 blocks) and a view of up to
@@ -29,6 +31,7 @@ class Door:
     def __init__(self, app: AsyncApp, signing_secret: str) -> None:
         self._app = app
         self._secret = signing_secret.encode()
+        self._running: set[asyncio.Task[BoltResponse]] = set()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers 400 (cannot be read), 401 (not from Slack), 413 (too large), or what Bolt answers."""
@@ -47,7 +50,15 @@ class Door:
         asked = AsyncBoltRequest(
             body=body.decode(), query=request.query_string, headers=dict(request.headers)
         )
-        return await to_aiohttp_response(await self._app.async_dispatch(asked))
+        # Slack hangs up after 3 s; what a person did goes on to its end all the same
+        dispatch = asyncio.create_task(self._app.async_dispatch(asked))
+        self._running.add(dispatch)
+        dispatch.add_done_callback(self._running.discard)
+        return await to_aiohttp_response(await asyncio.shield(dispatch))
+
+    async def close(self) -> None:
+        """Wait for what is still being done."""
+        await asyncio.gather(*self._running, return_exceptions=True)
 
     def _not_from_slack(self, request: web.Request, body: bytes) -> str | None:
         """Why this is not Slack's own request of the last five minutes, or None (Slack: verifying requests)."""

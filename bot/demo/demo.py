@@ -1,0 +1,105 @@
+"""Puts the demo together, starts it, and keeps it up until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+import structlog
+
+from bot.demo.agent import DemoAgent
+from bot.sandbox.slack import LocalSlack
+from bot.service import Service
+from core.settings import load_settings
+
+log = structlog.get_logger(__name__)
+
+BOT_TOKEN: Final = "xoxb-demo-askgate"  # noqa: S105  # for a Slack on this machine only
+AGENT_TOKEN: Final = "xoxb-demo-agent"  # noqa: S105
+SIGNING_SECRET: Final = "demo-signing-secret"  # noqa: S105
+API_KEY: Final = "demo-agent-key-0001"
+CHANNEL: Final = "clean-up"
+PEOPLE: Final = {"ana": "Ana Ruiz", "ben": "Ben Okafor", "cho": "Cho Min-ji"}
+APPROVERS: Final = ("ana", "ben")
+AGENT_RETRY_S: Final = 1.0
+
+
+@contextlib.asynccontextmanager
+async def demo(data_dir: Path, port: int) -> AsyncIterator[str]:
+    """The whole demo, running inside the context; yields the page's URL.
+
+    Everything it knows is in ``data_dir``, so the next start finds what was pending. ``port`` is the page's; a free one
+    is taken when it is in use.
+    """
+    bot_port = free_port(0)
+    slack = LocalSlack(
+        port=free_port(port),
+        request_url=f"http://127.0.0.1:{bot_port}/slack/events",
+        signing_secret=SIGNING_SECRET,
+        bot_token=BOT_TOKEN,
+        app_token=None,
+        persist=data_dir / "slack.json",
+    )
+    async with slack:
+        ids = {name: slack.add_user(name, real_name) for name, real_name in PEOPLE.items()}
+        slack.add_app("clean-up agent", AGENT_TOKEN, "clean-up agent")
+        channel = slack.add_channel(CHANNEL, [*PEOPLE, "askgate", "clean-up agent"])
+        settings = load_settings(
+            {
+                "SLACK_BOT_TOKEN": BOT_TOKEN,
+                "SLACK_SIGNING_SECRET": SIGNING_SECRET,
+                "SLACK_API_URL": slack.api_url,
+                "ASKGATE_API_KEYS": f"clean-up={API_KEY}",
+                "ASKGATE_BIND": f"127.0.0.1:{bot_port}",
+                "ASKGATE_DATA_DIR": str(data_dir),
+                "ASKGATE_ADMINS": ids["ben"],
+                "ASKGATE_GRACE_S": "2",
+            },
+            need_slack=True,
+        )
+        async with Service(settings) as service, aiohttp.ClientSession() as session:
+            assert service.web is not None  # noqa: S101  # it serves the API
+            agent = DemoAgent(
+                session,
+                api_url=service.web.url,
+                key=API_KEY,
+                slack_url=slack.api_url,
+                slack_token=AGENT_TOKEN,
+                channel=channel,
+                approvers=[ids[name] for name in APPROVERS],
+            )
+            task = asyncio.create_task(_kept_up(agent), name="demo-agent")
+            try:
+                yield slack.url
+            finally:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+
+async def _kept_up(agent: DemoAgent) -> None:
+    while True:
+        try:
+            await agent.run()
+        except (aiohttp.ClientError, RuntimeError, TimeoutError) as error:
+            log.error("demo.agent_failed", error=str(error))
+            await asyncio.sleep(AGENT_RETRY_S)
+
+
+def free_port(wanted: int) -> int:
+    """The wanted port of 127.0.0.1 if nobody listens there, else a free one."""
+    for port in (wanted, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found: int = probe.getsockname()[1]
+            return found
+    raise OSError("127.0.0.1 has no free port")

@@ -1,0 +1,193 @@
+"""One askgate process: store, engine, worker, HTTP port and Socket Mode, started in order and stopped in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Final, Literal
+
+import aiohttp
+import structlog
+from pydantic import SecretStr
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.app import build_app
+from bot.door import Door
+from bot.slack.client import TIMEOUT_S, Slack
+from bot.slack.delivery import Delivery
+from bot.slack.directory import SlackDirectory
+from bot.web import Web
+from core.agenda import Handler, Worker
+from core.api.health import Check
+from core.bell import Bell
+from core.clock import REANCHOR_S, StoreClock
+from core.embedded import EmbeddedServer
+from core.engine import ResumeEngine
+from core.errors import AskgateError, StoreUnavailable
+from core.settings import Settings, SettingsError
+from core.store.connect import fast_client, listening_client
+from core.store.store import Store
+
+log = structlog.get_logger(__name__)
+
+Role = Literal["all", "web", "worker"]
+BEHIND_MS: Final = 30_000
+"""How late the agenda may be before this process no longer counts as ready."""
+
+
+class NotReady(AskgateError):
+    """This process cannot do its work now."""
+
+    slug = "not-ready"
+
+
+class Service:
+    """An askgate process. Use it as an async context manager; `url` is where it listens."""
+
+    def __init__(self, settings: Settings, role: Role = "all") -> None:
+        self._settings = settings
+        self._role = role
+        self._stack = AsyncExitStack()
+        self.worker: Worker | None = None
+        self.web: Web | None = None
+        self.engine: ResumeEngine
+
+    async def __aenter__(self) -> Service:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def _start(self) -> None:
+        """What is started later depends on what is started first, so the stack stops it the other way round."""
+        settings, stack = self._settings, self._stack
+        url = await self._redis_url()
+        store, bell = await self._open_store(url)
+        client = await stack.enter_async_context(slack_client(settings))
+        self.engine = ResumeEngine(
+            store,
+            bell,
+            admins=settings.admins,
+            default_channel=settings.default_channel,
+            default_timeout_s=settings.default_timeout_s,
+            home=await _home(client),
+            directory=SlackDirectory(client),
+        )
+        if self._role in ("all", "worker"):
+            await self._start_worker(client)
+        await self._start_web(client)
+
+    async def _redis_url(self) -> str:
+        if self._settings.redis_url:
+            return self._settings.redis_url.get_secret_value()
+        server = EmbeddedServer(self._settings.data_dir)
+        await server.start()
+        self._stack.push_async_callback(server.stop)
+        return server.url
+
+    async def _open_store(self, url: str) -> tuple[Store, Bell]:
+        redis = fast_client(url)
+        self._stack.push_async_callback(redis.aclose)
+        clock = StoreClock(lambda: store.server_ms())
+        store = Store(redis, partitions=self._settings.partitions, clock=clock)
+        await clock.anchor()
+        await store.check_partitions()
+        await self._stack.enter_async_context(_kept_anchored(clock))
+        bell = Bell(listening_client(url))
+        bell.start()
+        self._stack.push_async_callback(bell.stop)
+        return store, bell
+
+    async def _start_worker(self, client: AsyncWebClient) -> None:
+        delivery = Delivery(self.engine, Slack(client))
+        handlers: dict[str, Handler] = {"expire": self.engine.expire, "card": delivery.card}
+        self.worker = Worker(self.engine.store, self.engine.bell, handlers)
+        self.worker.start()
+        self._stack.push_async_callback(self.worker.stop, self._settings.grace_s)
+
+    async def _start_web(self, client: AsyncWebClient) -> None:
+        """The HTTP port. A worker alone has one too, for health and metrics."""
+        settings, checks = self._settings, self._checks()
+        self.web = Web(self.engine, settings.bind, checks, self.worker)
+        if self._role != "worker":
+            self.web.serve_api(settings.api_keys)
+            secret = settings.slack_signing_secret
+            app = build_app(self.engine, client, signing_secret=secret.get_secret_value() if secret else None)
+            if settings.slack_app_token:
+                checks["slack_socket"] = await self._connect_socket(app, client, settings.slack_app_token)
+            elif secret:
+                self.web.serve_slack(Door(app, secret.get_secret_value()))
+        await self._stack.enter_async_context(self.web)
+
+    async def _connect_socket(self, app: AsyncApp, client: AsyncWebClient, token: SecretStr) -> Check:
+        handler = AsyncSocketModeHandler(app, token.get_secret_value(), web_client=client)
+        await handler.connect_async()  # type: ignore[no-untyped-call]
+        self._stack.push_async_callback(handler.close_async)
+
+        async def connected() -> None:
+            if not await handler.client.is_connected():
+                raise NotReady("the Socket Mode connection is down")
+
+        return connected
+
+    def _checks(self) -> dict[str, Check]:
+        async def agenda() -> None:
+            if self.worker and self.worker.behind_ms > BEHIND_MS:
+                raise NotReady(f"the agenda is {self.worker.behind_ms // 1000} s behind")
+
+        return {"store": self.engine.store.ping, "agenda": agenda}
+
+
+@contextlib.asynccontextmanager
+async def slack_client(settings: Settings) -> AsyncIterator[AsyncWebClient]:
+    """The Web API client: one shared session, no retries of its own (a second try may post twice)."""
+    token = settings.slack_bot_token
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_S)) as session:
+        yield AsyncWebClient(
+            token=token.get_secret_value() if token else None,
+            base_url=settings.slack_api_url,
+            session=session,
+            retry_handlers=[],
+        )
+
+
+async def _home(client: AsyncWebClient) -> str:
+    """The team id of the workspace. Raises SettingsError when Slack does not know the token."""
+    try:
+        return str((await client.auth_test())["team_id"])
+    except SlackApiError as error:
+        raise SettingsError(f"SLACK_BOT_TOKEN: Slack says {error.response.get('error')}") from error
+    except (SlackClientError, aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise SettingsError(
+            f"SLACK_API_URL: {client.base_url} cannot be reached ({type(error).__name__})"
+        ) from error
+
+
+@contextlib.asynccontextmanager
+async def _kept_anchored(clock: StoreClock) -> AsyncIterator[None]:
+    async def anchor() -> None:
+        while True:
+            await asyncio.sleep(REANCHOR_S)
+            try:
+                await clock.anchor()
+            except StoreUnavailable:
+                # the monotonic clock carries on; the next minute tries again
+                log.warning("clock.not_anchored")
+
+    task = asyncio.create_task(anchor(), name="clock")
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
