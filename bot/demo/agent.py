@@ -31,7 +31,7 @@ class DemoAgent:
         slack_token: str,
         channel: str,
         approvers: list[str],
-        last_timeout_s: int = 60,
+        last_timeout_s: int,
     ) -> None:
         self._session = session
         self._api = api_url

@@ -30,11 +30,11 @@ AGENT_RETRY_S: Final = 1.0
 
 
 @contextlib.asynccontextmanager
-async def demo(data_dir: Path, port: int) -> AsyncIterator[str]:
+async def demo(data_dir: Path, port: int, *, last_timeout_s: int = 60) -> AsyncIterator[str]:
     """The whole demo, running inside the context; yields the page's URL.
 
     Everything it knows is in ``data_dir``, so the next start finds what was pending. ``port`` is the page's; a free one
-    is taken when it is in use.
+    is taken when it is in use. ``last_timeout_s`` is the deadline of the question that nobody need answer.
     """
     bot_port = free_port(0)
     slack = LocalSlack(
@@ -72,6 +72,7 @@ async def demo(data_dir: Path, port: int) -> AsyncIterator[str]:
                 slack_token=AGENT_TOKEN,
                 channel=channel,
                 approvers=[ids[name] for name in APPROVERS],
+                last_timeout_s=last_timeout_s,
             )
             task = asyncio.create_task(_kept_up(agent), name="demo-agent")
             try:
