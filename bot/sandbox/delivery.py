@@ -47,12 +47,12 @@ class Courier:
 
     async def interact(self, app: App, payload: Json) -> Reply:
         """Deliver an interaction once: clicks are never tried again."""
-        if app.request_url is None:
+        if self._by_socket(app):
             return await self._link(app, {"type": "interactive", "payload": payload})
         return await self._post(app, urlencode({"payload": json.dumps(payload)}), FORM)
 
     async def command(self, app: App, form: dict[str, str]) -> Reply:
-        if app.request_url is None:
+        if self._by_socket(app):
             return await self._link(app, {"type": "slash_commands", "payload": form})
         return await self._post(app, urlencode(form), FORM)
 
@@ -90,7 +90,7 @@ class Courier:
         for attempt in range(len(self.retry_delays) + 1):
             if attempt:
                 await asyncio.sleep(self.retry_delays[attempt - 1])
-            if app.request_url is None:
+            if self._by_socket(app):
                 frame = {"type": "events_api", "payload": envelope, "accepts_response_payload": False}
                 frame |= {"retry_attempt": attempt, "retry_reason": reason or ""}
                 reply = await self._link(app, frame)
@@ -105,6 +105,9 @@ class Courier:
                 return
             reasons = {"no_answer": "http_timeout", "no_connection": "connection_failed"}
             reason = reasons.get(reply.error, "http_error")
+
+    def _by_socket(self, app: App) -> bool:
+        return app.request_url is None or bool(self.links.open_links(app.id))
 
     async def _link(self, app: App, envelope: Json) -> Reply:
         try:

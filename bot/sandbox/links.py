@@ -37,12 +37,12 @@ class Link:
 
 
 class Links:
-    """All links by app. Each envelope goes to one of them in turn."""
+    """All links by app. Each envelope goes to one of them in turn. `changes` rings when one comes or goes."""
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Changes) -> None:
         self._tickets: dict[str, str] = {}
         self._links: dict[str, list[Link]] = {}
-        self._changes = Changes()
+        self._changes = changes
 
     def ticket(self, app: str) -> str:
         """A one-time word that opens a link for `app`."""
@@ -84,6 +84,7 @@ class Links:
                         future.set_result(answer.get("payload") or {})
         finally:
             self._links[app].remove(link)
+            self._changes.ring()
             for future in link.waiting.values():
                 if not future.done():
                     future.set_exception(NoLink("the connection closed before the acknowledgement"))

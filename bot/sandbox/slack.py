@@ -39,7 +39,7 @@ class LocalSlack:
     """A local stand-in for Slack that a real Bolt app and the real slack_sdk talk to.
 
     Point the app's Web API at `api_url` with the token `bot_token`, and let deliveries reach it:
-    `request_url` gets signed HTTP requests; without one the app connects by Socket Mode with
+    `request_url` gets signed HTTP requests, unless the app is connected by Socket Mode with
     `app_token`. `persist` names a file that keeps the workspace over a restart. `clock` returns
     seconds since 1970; all of Slack's time limits follow it, except how long an answer may take.
     `retry_delays` are the seconds before each further try of an event that the app did not take.
@@ -65,7 +65,7 @@ class LocalSlack:
         self._bind = bind
         self._port = port
         self.world = World(clock, persist)
-        self.links = Links()
+        self.links = Links(self.world.changes)
         self.courier = Courier(self.world, self.links, retry_delays)
         self.acts = Acts(self.world, self.courier)
         self.api = WebApi(self.world, self.links)
@@ -261,6 +261,10 @@ class LocalSlack:
     def mend(self) -> None:
         """Forget all faults that have not happened yet."""
         self.api.faults.clear()
+
+    def connections(self, app: App | None = None) -> int:
+        """How many Socket Mode connections of an app are open."""
+        return len(self.links.open_links((app or self.app).id))
 
     async def disconnect_sockets(self, reason: str = "refresh_requested", app: App | None = None) -> int:
         """Ask an app's Socket Mode connections to reconnect; returns how many there were."""

@@ -56,18 +56,12 @@ def web_client(slack: LocalSlack, session: aiohttp.ClientSession, token: str = "
 
 
 class Bot:
-    """A Bolt app and what reached it. `heard` are the bodies, `asked` the HTTP requests' headers."""
+    """A Bolt app. `asked` are the headers of the HTTP requests that reached it."""
 
     def __init__(self, client: AsyncWebClient, secret: str) -> None:
         self.client = client
         self.bolt = AsyncApp(client=client, signing_secret=secret, process_before_response=True)
-        self.heard: list[Json] = []
         self.asked: list[Any] = []
-        self.bolt.middleware(self._listen)
-
-    async def _listen(self, body: Json, next_: Any) -> None:
-        self.heard.append(body)
-        await next_()
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(request.headers.copy())

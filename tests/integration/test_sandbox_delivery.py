@@ -533,6 +533,20 @@ async def test_a_refreshed_socket_keeps_serving(slack: LocalSlack) -> None:
             assert len(bodies) == count
 
 
+async def test_a_connected_app_is_reached_by_its_socket_and_else_at_its_url(slack: LocalSlack) -> None:
+    async with running(slack) as by_url:
+        at_url = acking(by_url)
+        await post(by_url, {"type": "actions", "elements": [button("Go")]})
+        async with running(slack, socket=True) as by_socket:
+            over_socket = acking(by_socket)
+            await slack.wait_for(lambda: slack.connections() == 1)
+            await slack.as_user("ana").click("Go")
+            assert (len(at_url), len(over_socket)) == (0, 1)
+        await slack.wait_for(lambda: slack.connections() == 0)
+        await slack.as_user("ana").click("Go")
+        assert (len(at_url), len(over_socket)) == (1, 1)
+
+
 async def test_each_envelope_goes_to_one_of_the_replicas(slack: LocalSlack) -> None:
     async with running(slack, socket=True) as one, running(slack, socket=True) as two:
         first, second = acking(one), acking(two)
