@@ -1,0 +1,98 @@
+"""The Slack app's manifest, made from what the code calls, answers and listens to (Slack: app manifest reference)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import yaml
+
+from bot.listeners.commands import COMMAND
+from core.settings import SettingsError
+
+PATH: Final = "/slack/events"
+"""Where the door takes everything from Slack."""
+EXAMPLE_URL: Final = "https://askgate.example.com"
+EVENTS: Final = ("app_home_opened",)
+"""The events that a listener of ours exists for."""
+
+_CONVERSATIONS: Final = ("channels", "groups", "im", "mpim")
+"""A run names a conversation by its id, which does not tell its kind: so each right goes for every kind."""
+
+
+def _for_each_kind(right: str) -> tuple[str, ...]:
+    return tuple(f"{kind}:{right}" for kind in _CONVERSATIONS)
+
+
+SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
+    "auth.test": (),
+    "chat.postEphemeral": ("chat:write",),
+    "chat.postMessage": ("chat:write",),
+    "chat.update": ("chat:write",),
+    "conversations.history": _for_each_kind("history"),
+    "conversations.members": _for_each_kind("read"),
+    "conversations.open": ("im:write",),
+    "conversations.replies": _for_each_kind("history"),
+    "usergroups.users.list": ("usergroups:read",),
+    "views.open": (),
+    "views.publish": (),
+    "views.push": (),
+    "views.update": (),
+}
+"""Every method of the Web API that the bot calls, and the scopes that Slack wants for it."""
+
+
+def bot_scopes() -> list[str]:
+    """The scopes that the bot token needs, sorted."""
+    return sorted({"commands", *(scope for scopes in SCOPES.values() for scope in scopes)})
+
+
+def manifest(url: str | None) -> dict[str, Any]:
+    """The manifest for HTTP at a public base URL, or with None for Socket Mode."""
+    address = {} if url is None else {"request_url": url + PATH}
+    command = {
+        "command": COMMAND,
+        "description": "What waits for a decision",
+        "usage_hint": "[list]",
+        "should_escape": False,
+    }
+    return {
+        "display_information": {
+            "name": "askgate",
+            "description": "Agents ask, people decide, in the thread where the work is.",
+            "background_color": "#1f3a5f",
+        },
+        "features": {
+            "app_home": {
+                "home_tab_enabled": True,
+                "messages_tab_enabled": True,
+                "messages_tab_read_only_enabled": True,
+            },
+            "bot_user": {"display_name": "askgate", "always_online": True},
+            "slash_commands": [command if url is None else {**command, "url": url + PATH}],
+        },
+        "oauth_config": {"scopes": {"bot": bot_scopes()}},
+        "settings": {
+            "event_subscriptions": {**address, "bot_events": list(EVENTS)},
+            "interactivity": {"is_enabled": True, **address},
+            "org_deploy_enabled": False,
+            "socket_mode_enabled": url is None,
+            "token_rotation_enabled": False,
+        },
+    }
+
+
+def written(url: str | None) -> str:
+    """The manifest as YAML, to be pasted into “Create an app, from a manifest”."""
+    how = "--socket" if url is None else f"--url {url}"
+    text: str = yaml.safe_dump(manifest(url), sort_keys=False, allow_unicode=True, width=100)
+    return f"# Made by `askgate manifest {how}`.\n{text}"
+
+
+def public_url(text: str) -> str:
+    """The base URL without a slash at its end. Raises SettingsError for what Slack could not call."""
+    url = text.rstrip("/").removesuffix(PATH)
+    scheme, found, host = url.partition("://")
+    if scheme != "https" or not found or not host or any(c.isspace() or c in "?#" for c in host):
+        raise SettingsError(f"--url: got {text!r}; wanted the public base URL, such as {EXAMPLE_URL}")
+    return url
