@@ -47,8 +47,10 @@ class Work:
             return task.result() if task.done() else None
         finally:
             stop.cancel()
-            task.cancel()
-            await asyncio.wait({task, stop})
+            while not task.done():
+                # before Python 3.12 `asyncio.wait_for` may lose a cancel, and redis-py sends by it: say it again
+                task.cancel()
+                await asyncio.wait({task}, timeout=0.1)
 
     async def stop(self, _: web.Application) -> None:
         self.stopping.set()

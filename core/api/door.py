@@ -45,7 +45,9 @@ def observed(metrics: Metrics) -> Middleware:
                 resource = request.match_info.route.resource
                 route = resource.canonical if resource else "none"
                 seconds = time.perf_counter() - began
-                metrics.requests.labels(request.method, route, str(status)).observe(seconds)
+                metrics.requests.labels(request.method if resource else "none", route, str(status)).observe(
+                    seconds
+                )
                 log.info(
                     "api.called",
                     method=request.method,
@@ -88,7 +90,7 @@ async def problems(request: web.Request, handler: Handler) -> web.StreamResponse
 
 def keyed(keys: Mapping[str, SecretStr], *, open_paths: frozenset[str]) -> Middleware:
     """Lets in who has the secret of a key; ``open_paths`` are the routes that need none."""
-    digests = {name: _digest(secret.get_secret_value()) for name, secret in keys.items()}
+    digests = {Key(key=name): _digest(secret.get_secret_value()) for name, secret in keys.items()}
 
     @web.middleware
     async def check_key(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -100,15 +102,15 @@ def keyed(keys: Mapping[str, SecretStr], *, open_paths: frozenset[str]) -> Middl
     return check_key
 
 
-def _caller(request: web.Request, digests: Mapping[str, bytes]) -> Key:
+def _caller(request: web.Request, digests: Mapping[Key, bytes]) -> Key:
     given = request.headers.getall("Authorization", [])
     scheme, _, secret = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     digest = _digest(secret.strip())
     # every key is compared, so the time tells neither which one it was nor how much of it was right
-    names = [name for name, known in digests.items() if hmac.compare_digest(digest, known)]
-    if scheme.lower() != "bearer" or not names:
+    found = [key for key, known in digests.items() if hmac.compare_digest(digest, known)]
+    if scheme.lower() != "bearer" or not found:
         raise Unauthorized
-    return Key(key=names[0])
+    return found[0]
 
 
 def _digest(secret: str) -> bytes:

@@ -27,7 +27,7 @@ _POSITION = re.compile(r"([0-9]{1,15}) (gate_[0-9A-Z_]{1,64})")
 async def listed(call: Call, query: GatesQuery) -> web.Response:
     items: list[GateItem] = []
     looked_at = 0
-    last: tuple[int, str] | None = _position(query.cursor) if query.cursor else None
+    last: tuple[int, str] | None = _position(query.cursor) if query.cursor is not None else None
     gates = call.engine.gates(only_open=query.status == "pending", before=last)
     async with contextlib.aclosing(gates):
         async for position, run, gate in gates:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 from aiohttp import web
 
 from core.api.call import Call, about, answer
 from core.api.requests import AckBody, ClaimBody, NackBody
 from core.api.views import ClaimView, ResumeView, RunView
-from core.strictjson import strict_json
 
 
 async def claim(call: Call, body: ClaimBody) -> web.Response:
     claimed = call.engine.resumes.claim(body.host, limit=body.limit, wait_s=body.wait_s, lease_s=body.lease_s)
     found = await call.work.wait(claimed) or []
     about(runs=" ".join(resume.run.id for resume in found))
-    return answer(ClaimView(resumes=[ResumeView.of(resume, strict_json(resume.body)) for resume in found]))
+    return answer(ClaimView(resumes=[ResumeView.of(resume, json.loads(resume.body)) for resume in found]))
 
 
 async def ack(call: Call, body: AckBody) -> web.Response:

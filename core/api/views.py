@@ -223,6 +223,13 @@ class ClaimView(View):
     resumes: list[ResumeView]
 
 
+class KeySpeaking(View):
+    """An API key, and the person for whom it spoke."""
+
+    key: str
+    speaks_for: Person | None = Field(default=None, alias="for")
+
+
 class AuditLine(View):
     """One line of the audit; ``id`` is the cursor for ``after``."""
 
@@ -232,7 +239,7 @@ class AuditLine(View):
     at: Time
     run: str
     gate: str | None
-    by: Actor | None
+    by: Person | KeySpeaking | None
     source: str = Field(alias="from")
     outcome: Outcome | None = None
     reason: str | None = None
