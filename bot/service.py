@@ -11,7 +11,6 @@ from typing import Final, Literal
 import aiohttp
 import structlog
 from pydantic import SecretStr
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
@@ -21,6 +20,7 @@ from bot.door import Door
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
+from bot.socket import Socket
 from bot.web import Web
 from core.agenda import Handler, Worker
 from core.api.health import Check
@@ -130,12 +130,12 @@ class Service:
         await self._stack.enter_async_context(self.web)
 
     async def _connect_socket(self, app: AsyncApp, client: AsyncWebClient, token: SecretStr) -> Check:
-        handler = AsyncSocketModeHandler(app, token.get_secret_value(), web_client=client)
-        await handler.connect_async()  # type: ignore[no-untyped-call]
-        self._stack.push_async_callback(handler.close_async)
+        socket = Socket(app, token.get_secret_value(), client)
+        self._stack.push_async_callback(socket.close, self._settings.grace_s)
+        await socket.connect()
 
         async def connected() -> None:
-            if not await handler.client.is_connected():
+            if not await socket.connected():
                 raise NotReady("the Socket Mode connection is down")
 
         return connected
