@@ -61,7 +61,11 @@ REFUSED: Final = frozenset(
 
 
 class SlackGone(Exception):
-    """The message is not there any more, or can no longer be changed."""
+    """The message (or the thread) is not there any more, or can no longer be changed. ``code`` is Slack's word."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        super().__init__(code)
 
 
 class SlackRefused(Exception):

@@ -36,7 +36,7 @@ class Delivery:
         except SlackBusy as busy:
             log.warning("card.later", run=run_id, code=busy.code, tries=tries)
             raise TryAgain(busy.in_ms) from busy
-        except SlackRefused as refused:
+        except (SlackRefused, SlackGone) as refused:
             await self._give_up(run, refused.code)
 
     async def _post(self, run: Run, parts: Sequence[tuple[int, ...]], *, looking: bool) -> Run:
@@ -75,7 +75,7 @@ class Delivery:
             try:
                 await self._slack.update(card.channel, card.ts, message)
             except SlackGone as gone:
-                log.warning("card.gone", run=run.id, ts=card.ts, code=str(gone))
+                log.warning("card.gone", run=run.id, ts=card.ts, code=gone.code)
                 if run.open:
                     payload = {"run": run.id, "part": number, "again": card.ts}
                     thread_ts = run.doc.place.thread_ts if run.doc.place else None
