@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -14,10 +16,11 @@ from slack_sdk.errors import SlackClientError
 from bot import words
 from bot.cards import controls as c
 from bot.cards import modals
-from bot.cards.controls import Control, Where
+from bot.cards.controls import Control
 from bot.cards.drafts import Draft, Entry, load_draft
+from bot.cards.text import escape, visible
 from bot.listeners.people import person_of, word_for
-from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
+from bot.slack.client import CLICK_TIMEOUT_S, Slack, SlackBusy, SlackGone, SlackRefused
 from core.engine import ResumeEngine
 from core.errors import AskgateError, StoreUnavailable
 from core.gates import Action, Gate, Kind, speaker
@@ -113,7 +116,12 @@ class Actions:
             if view and view["type"] == "modal":
                 await self._slack.update_view(view["id"], modals.refusal(word))
             elif body.get("response_url"):
-                await respond(text=word, response_type="ephemeral", replace_original=False)
+                async with asyncio.timeout(CLICK_TIMEOUT_S):
+                    said = await respond(
+                        text=word, response_type="ephemeral", replace_original=False, thread_ts=_thread(body)
+                    )
+                if said.status_code != HTTPStatus.OK:
+                    log.warning("click.not_told", status=said.status_code)
         except _UNTOLD as error:
             # the click itself is settled one way or the other; that must not hang on a courtesy
             log.warning("click.not_told", error=type(error).__name__)
@@ -137,6 +145,11 @@ class Actions:
         else:
             draft = click.draft.having(click.control.question, entry)
             await self._engine.draft(click.gate.id, click.person, draft.dump())
+            if click.control.verb == c.PICK and draft.answered == click.draft.answered:
+                # the card counts answers and shows none, so nothing on it changes
+                return words.PICKED.format(
+                    what=escape(visible(str(entry.value(questions[click.control.question]))))
+                )
         return None
 
     async def _submit(self, click: Click) -> str | None:
@@ -156,9 +169,13 @@ class Actions:
             menu = elements.get(c.CHOOSE)
             if gate != click.gate.id or not menu:
                 continue
-            picked = c.control({"block_id": block, "action_id": c.CHOOSE, **menu}).picked
-            if picked:
-                draft = draft.having(int(rest.partition("/")[0]), Entry(picked))
+            picked, question = (
+                c.control({"block_id": block, "action_id": c.CHOOSE, **menu}).picked,
+                _number(rest),
+            )
+            # a menu goes on showing its picks after somebody has written another answer
+            if picked and draft.entries[question].other is None:
+                draft = draft.having(question, Entry(picked))
         return draft
 
     async def _other(self, click: Click) -> str | None:
@@ -182,14 +199,12 @@ class Actions:
     async def _approve(self, click: Click) -> str | None:
         if click.gate.doc.policy.reason == "always":
             return await self._open(click, modals.reason(click.gate, c.APPROVE, click.control.value))
-        await self._decide(click, Action.APPROVE)
-        return None
+        return await self._decide(click, Action.APPROVE)
 
     async def _reject(self, click: Click) -> str | None:
         if click.gate.doc.policy.reason != "never":
             return await self._reject_with_reason(click)
-        await self._decide(click, Action.DENY)
-        return None
+        return await self._decide(click, Action.DENY)
 
     async def _reject_with_reason(self, click: Click) -> str | None:
         return await self._open(click, modals.reason(click.gate, c.REJECT_REASON, click.control.value))
@@ -208,15 +223,27 @@ class Actions:
 
     # what they share
 
-    async def _decide(self, click: Click, action: Action, values: object = None) -> None:
+    async def _decide(self, click: Click, action: Action, values: object = None) -> str | None:
+        """Settle, or vote. Returns what to tell somebody whose repeated word changes nothing on the card."""
         digest = click.control.value if click.gate.doc.kind is Kind.APPROVAL else None
         run = await self._engine.decide(
             click.gate.id, action, by=click.person, via="slack", values=values, digest=digest
         )
+        gate = run.gates[click.gate.doc.index]
         if click.view_id:
-            gate = run.gates[click.gate.doc.index]
-            view = modals.settled(gate) if not gate.pending else modals.full(gate, Where(gate.id).page)
-            await self._slack.update_view(click.view_id, view)
+            await self._show(click.view_id, gate)
+        elif gate.pending and any(v.by == click.person and v.action is action for v in click.gate.votes):
+            return words.VOTED_ALREADY.format(what=words.SETTLED[action.outcome].lower())
+        return None
+
+    async def _show(self, view_id: str, gate: Gate) -> None:
+        """The modal as the gate is after a decision, which stands whether Slack draws this or not."""
+        try:
+            await self._slack.update_view(
+                view_id, modals.full(gate, 0) if gate.pending else modals.settled(gate)
+            )
+        except (SlackBusy, SlackGone, SlackRefused) as error:
+            log.warning("click.not_shown", gate=gate.id, code=error.code)
 
     async def _open(self, click: Click, view: Mapping[str, Any]) -> str | None:
         """Open a modal, unless it could only end in a refusal."""
@@ -226,3 +253,14 @@ class Actions:
         else:
             await self._slack.open_view(click.trigger_id, dict(view))
         return None
+
+
+def _number(rest: str) -> int:
+    """The question's number in what follows a gate's id in a block id."""
+    return int(rest.partition("/")[0])
+
+
+def _thread(body: Mapping[str, Any]) -> str | None:
+    """The thread that a clicked message is a reply in: without it a private word would stand in the channel."""
+    thread_ts = (body.get("container") or {}).get("thread_ts")
+    return str(thread_ts) if thread_ts and thread_ts != body["container"].get("message_ts") else None
