@@ -1,0 +1,32 @@
+"""A workspace with people in it, askgate's real processes, and a caller of its HTTP API."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.acceptance.world import World, world_in
+
+MODES = ("http", "socket")
+
+
+@pytest.fixture(params=MODES)
+async def world(request, redis_url, redis, tmp_path):
+    """Ana, Ben and Cho in #ops with one askgate process, over signed HTTP and again over Socket Mode."""
+    async with world_in(request.param, redis_url, tmp_path) as found:
+        await found.start()
+        yield found
+
+
+@pytest.fixture
+async def http_world(redis_url, redis, tmp_path):
+    """As `world`, over HTTP alone."""
+    async with world_in("http", redis_url, tmp_path) as found:
+        await found.start()
+        yield found
+
+
+@pytest.fixture(params=MODES)
+async def empty_world(request, redis_url, redis, tmp_path) -> World:
+    """As `world`, with no askgate process yet."""
+    async with world_in(request.param, redis_url, tmp_path) as found:
+        yield found

@@ -1,0 +1,221 @@
+"""Questions: what people click, and what the agent gets."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot import words
+from tests.runs import ask, body, question_call
+
+SCOPE, FOLDERS, REGION = "Which scope should be used?", "Which folders may go?", "Which region?"
+
+
+def lone(world, *labels, multi=False, **more):
+    """A run with one question call of one question."""
+    return body([question_call("q", ask(SCOPE, *labels, multi=multi))], **{**at_ops(world), **more})
+
+
+def three(world, **more):
+    """A run with one call of three questions: single, multi, single."""
+    call = question_call(
+        "q",
+        ask(SCOPE, header="Scope"),
+        ask(FOLDERS, "build", "cache", "logs", multi=True, header="Folders"),
+        ask(REGION, "North", "South", header="Region"),
+    )
+    return body([call], **{**at_ops(world), **more})
+
+
+def at_ops(world):
+    return {"place": {"channel": world.ops}, "policy": {}}
+
+
+async def answered(world, run):
+    result = (await world.api.settled(run))["calls"]["q"]
+    assert (result["status"], result["outcome"]) == ("returned", "answered")
+    return result["value"]
+
+
+async def test_one_click_on_an_option_settles_a_lone_question(world):
+    run = await world.api.open(lone(world))
+    assert (await world.ana.click("Focused", message=await world.card(run))).ok
+    result = (await world.api.settled(run))["calls"]["q"]
+    assert result["value"] == {"answers": {SCOPE: "Focused"}}
+    assert result["by"] == [{"team": "T0LOCAL", "user": world.ids["ana"]}]
+    assert "Broad" not in await world.shows(run, "Answered by @ana", "Scope: Focused")
+    assert world.buttons(run) == []
+
+
+async def test_labels_too_long_for_buttons_make_a_menu_and_one_choice_settles(world):
+    first, second = "a" * 60, "b" * 256
+    run = await world.api.open(lone(world, first, second))
+    card = await world.card(run)
+    menu = next(e for b in card["blocks"] for e in b.get("elements", ()) if e["type"] == "static_select")
+    shown = menu["options"][1]["text"]["text"]
+    assert (await world.ana.select(shown, message=card)).ok
+    assert await answered(world, run) == {"answers": {SCOPE: second}}
+
+
+async def test_a_multi_select_waits_for_submit(world):
+    run = await world.api.open(lone(world, "build", "cache", "logs", multi=True))
+    card = await world.card(run)
+    assert (await world.ana.select(["build", "logs"], message=card)).ok
+    assert (await world.api.run(run))["status"] == "waiting"
+    assert (await world.ana.click("Submit", message=card)).ok
+    assert await answered(world, run) == {"answers": {SCOPE: ["build", "logs"]}}
+
+
+async def test_submit_with_nothing_picked_is_told_privately(world):
+    run = await world.api.open(lone(world, "build", "cache", multi=True))
+    assert (await world.ana.click("Submit", message=await world.card(run))).ok
+    await world.told("ana", "Pick an answer", "0 of 1")
+    world.nobody_else_told("ana")
+    assert (await world.api.run(run))["status"] == "waiting"
+
+
+async def test_other_takes_a_text_of_ones_own(world):
+    run = await world.api.open(lone(world))
+    opened = await world.ana.click("Other", message=await world.card(run))
+    assert SCOPE in world.ana.text(opened.modal)
+    await world.ana.fill({words.OTHER_LABEL: "  Only *logs* <@U1>  "})
+    assert (await world.ana.submit()).modal is None
+    assert await answered(world, run) == {"answers": {SCOPE: "Only *logs* <@U1>"}}
+    await world.shows(run, "Only *logs* <@U1>")
+
+
+async def test_a_general_response_answers_without_a_pick(world):
+    run = await world.api.open(three(world))
+    await world.ana.click("General response", message=await world.card(run))
+    await world.ana.fill({words.RESPONSE_LABEL: "Do what you did last week"})
+    assert (await world.ana.submit()).ok
+    assert await answered(world, run) == {"answers": {}, "response": "Do what you did last week"}
+    await world.shows(run, "Answered by @ana", "Do what you did last week")
+
+
+@pytest.mark.parametrize("why", ["", "Ask Ben instead"])
+async def test_decline_gives_the_agent_no_answer_and_the_word_if_there_is_one(world, why):
+    run = await world.api.open(three(world))
+    await world.ana.click("Decline", message=await world.card(run))
+    if why:
+        await world.ana.fill({words.DECLINE_LABEL: why})
+    assert (await world.ana.submit()).ok
+    result = (await world.api.settled(run))["calls"]["q"]
+    assert (result["status"], result["outcome"], result["by"][0]["user"]) == (
+        "failed",
+        "declined",
+        world.ids["ana"],
+    )
+    assert result["message"] == "The user declined to answer" + (f": {why}" if why else ".")
+    await world.shows(run, "Declined by @ana", why)
+
+
+async def test_several_questions_keep_drafts_show_progress_and_settle_by_one_submit(world):
+    run = await world.api.open(three(world))
+    card = await world.card(run)
+    assert (await world.ana.click("Broad", message=card)).ok
+    await world.shows(run, "@ana: 1 of 3")
+    await world.ana.select(["cache", "logs"], message=await world.card(run))
+    await world.shows(run, "@ana: 2 of 3")
+    await world.ana.click("Submit", message=await world.card(run))
+    await world.told("ana", "2 of 3")
+    await world.ana.click("South", message=await world.card(run))
+    await world.shows(run, "@ana: 3 of 3")
+    assert (await world.ana.click("Submit", message=await world.card(run))).ok
+    expected = {"answers": {SCOPE: "Broad", FOLDERS: ["cache", "logs"], REGION: "South"}}
+    assert await answered(world, run) == expected
+
+
+async def test_a_pick_that_replaces_another_is_told_privately(world):
+    run = await world.api.open(three(world))
+    await world.ana.click("Broad", message=await world.card(run))
+    await world.shows(run, "@ana: 1 of 3")
+    assert world.private("ana") == []
+    await world.ana.click("Focused", message=await world.card(run))
+    await world.told("ana", "“Focused”", "not submitted yet")
+
+
+async def test_drafts_are_per_person_and_survive_a_restart_of_the_bot(world):
+    run = await world.api.open(three(world))
+    card = await world.card(run)
+    await world.ana.click("Broad", message=card)
+    await world.ben.click("Focused", message=card)
+    await world.ben.select(["build"], message=card)
+    await world.shows(run, "@ana: 1 of 3", "@ben: 2 of 3")
+    await world.stop()
+    await world.start()
+    await world.ben.click("North", message=await world.card(run))
+    await world.shows(run, "@ana: 1 of 3", "@ben: 3 of 3")
+    await world.ana.click("Submit", message=await world.card(run))
+    await world.told("ana", "1 of 3")
+    assert (await world.ben.click("Submit", message=await world.card(run))).ok
+    assert await answered(world, run) == {"answers": {SCOPE: "Focused", FOLDERS: ["build"], REGION: "North"}}
+
+
+async def test_a_text_written_after_picks_in_a_menu_is_what_counts(world):
+    run = await world.api.open(three(world))
+    card = await world.card(run)
+    await world.ana.click("Focused", message=card)
+    await world.ana.select(["build"], message=card)
+    await world.ana.click("Other", message=card, near=FOLDERS)
+    await world.ana.fill({words.OTHER_LABEL: "Only old ones"})
+    await world.ana.submit()
+    await world.ana.click("North", message=card)
+    await world.ana.click("Submit", message=card)
+    assert await answered(world, run) == {
+        "answers": {SCOPE: "Focused", FOLDERS: "Only old ones", REGION: "North"}
+    }
+
+
+async def test_the_form_says_at_each_field_what_is_wrong_and_then_takes_the_answers(world):
+    run = await world.api.open(three(world))
+    opened = await world.ana.click("Answer in a form", message=await world.card(run))
+    assert all(text in world.ana.text(opened.modal) for text in (SCOPE, FOLDERS, REGION))
+    wrong = await world.ana.submit()
+    assert set(wrong.errors.values()) == {words.PICK_OR_WRITE}
+    assert [label.partition(":")[0] for label in wrong.errors] == ["Scope", "Folders", "Region"]
+
+    scope, folders, region = wrong.errors
+    await world.ana.fill({scope: "Focused", words.FORM_OTHER: "Something wider"})
+    both = await world.ana.submit()
+    assert both.errors == {words.FORM_OTHER: words.NOT_BOTH}
+    await world.ana.fill({words.FORM_OTHER: "", folders: ["build", "cache"], region: "South"})
+    assert (await world.ana.submit()).modal is None
+    assert await answered(world, run) == {
+        "answers": {SCOPE: "Focused", FOLDERS: ["build", "cache"], REGION: "South"}
+    }
+
+
+async def test_the_form_opens_with_what_was_picked_on_the_card(world):
+    run = await world.api.open(three(world))
+    card = await world.card(run)
+    await world.ana.click("Broad", message=card)
+    await world.ana.select(["logs"], message=card)
+    await world.shows(run, "2 of 3")
+    opened = await world.ana.click("Answer in a form", message=card)
+    await world.ana.fill({next(b for b in labels(opened.modal) if b.startswith("Region")): "North"})
+    assert (await world.ana.submit()).modal is None
+    assert await answered(world, run) == {"answers": {SCOPE: "Broad", FOLDERS: ["logs"], REGION: "North"}}
+
+
+async def test_a_form_with_a_general_response_may_leave_questions_open(world):
+    run = await world.api.open(three(world))
+    opened = await world.ana.click("Answer in a form", message=await world.card(run))
+    await world.ana.fill({labels(opened.modal)[0]: "Broad", words.RESPONSE_LABEL: "The rest is yours"})
+    assert (await world.ana.submit()).ok
+    assert await answered(world, run) == {"answers": {SCOPE: "Broad"}, "response": "The rest is yours"}
+
+
+def labels(view):
+    return [block["label"]["text"] for block in view["blocks"] if block["type"] == "input"]
+
+
+async def test_a_custom_call_takes_text_or_json_and_says_what_is_no_json(world):
+    call = {"tool_call_id": "q", "tool_name": "pick_port", "args": {"service": "db"}}
+    run = await world.api.open(body([call], **at_ops(world)))
+    await world.shows(run, "pick_port", '"service": "db"')
+    await world.ana.click("Answer", message=await world.card(run))
+    await world.ana.fill({words.ANSWER_LABEL: '{"port": 54'})
+    assert list((await world.ana.submit()).errors) == [words.ANSWER_LABEL]
+    await world.ana.fill({words.ANSWER_LABEL: '{"port": 5432}'})
+    assert (await world.ana.submit()).modal is None
+    assert await answered(world, run) == {"port": 5432}
