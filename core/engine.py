@@ -187,11 +187,11 @@ class ResumeEngine:
         gate = run.gates[answer.index]
         policy, approval = gate.doc.policy, gate.doc.kind is Kind.APPROVAL
         try:
+            if not gate.pending:
+                raise _too_late(gate)
             await self._check_allowed(
                 run, gate, by, approving=answer.action is Action.APPROVE, speaks_for=speaks_for
             )
-            if not gate.pending:
-                raise _too_late(gate)
             values = check_values(gate, answer.action, answer.values, answer.comment)
             digest = gate.doc.args_digest if answer.digest is None else answer.digest
             if approval and digest != gate.doc.args_digest:
@@ -350,7 +350,8 @@ class ResumeEngine:
 
     async def expire(self, run_id: str, _tries: int = 1) -> None:
         """The agenda's handler for `expire:<run>`."""
-        await self.store.expire(run_id)
+        with contextlib.suppress(NotFound):  # an id of no run of ours: nothing to do, now or later
+            await self.store.expire(run_id)
 
     # lists
 

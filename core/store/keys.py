@@ -26,6 +26,10 @@ class Keys:
         """Hash: the run, its gates, votes, drafts and decisions."""
         return f"{self.base}:run:{run_id}"
 
+    def trail(self, run_id: str) -> str:
+        """List: the ids of the run's audit events. Apart from the run, because refusals can make it long."""
+        return f"{self.base}:trail:{run_id}"
+
     def state(self, run_id: str) -> str:
         """String: the host's opaque state, apart from the run because only a claim reads it."""
         return f"{self.base}:state:{run_id}"

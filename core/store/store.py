@@ -303,19 +303,21 @@ class Store:
     async def _partition_ids(
         self, key: str, before: tuple[int, str] | None, page: int
     ) -> AsyncGenerator[tuple[int, str]]:
-        score: str | int = before[0] if before else "+inf"
-        offset = 0
+        position, skip = before, 0
         while True:
+            highest: str | int = position[0] if position else "+inf"
             with _reachable():
                 rows = await self._redis.zrevrangebyscore(
-                    key, score, "-inf", start=offset, num=page, withscores=True
+                    key, highest, "-inf", start=skip, num=page, withscores=True
                 )
-            for gate, made in rows:
-                if before is None or (int(made), gate) < before:
-                    yield int(made), gate
+            found = [(int(made), gate) for gate, made in rows]
+            fresh = [item for item in found if position is None or item < position]
+            for item in fresh:
+                yield item
             if len(rows) < page:
                 return
-            offset += page
+            # by position and not by number, for gates come and go meanwhile; a number only within one moment
+            position, skip = (fresh[-1], 0) if fresh else (position, skip + page)
 
     async def read_gates(self, gates: Sequence[str]) -> list[tuple[Run, int]]:
         """The runs of these gates, with each gate's index there; what is gone meanwhile is left out."""
@@ -337,9 +339,9 @@ class Store:
         """One run's audit events, oldest first."""
         keys = self._of(run_id)
         with _reachable():
-            trail = await self._redis.hget(keys.run(run_id), "trail")
+            trail = await self._redis.lrange(keys.trail(run_id), 0, -1)
             pipe = self._redis.pipeline(transaction=False)
-            for event in (trail or "").split():
+            for event in trail:
                 pipe.xrange(keys.audit, event, event)
             found = await pipe.execute()
         return [(f"{i}-{keys.partition}", event["event"]) for rows in found for i, event in rows]
@@ -386,7 +388,7 @@ class Store:
             "partition": f"{keys.partition:02d}",
         }
         names = [keys.run(run_id), keys.agenda, leases(keys.agenda), keys.audit, keys.audit_head]
-        names += [queue, leases(queue), keys.open, keys.gates, *extra_keys]
+        names += [queue, leases(queue), keys.open, keys.gates, keys.trail(run_id), *extra_keys]
         with _reachable():
             return await script(self._redis, names, [json.dumps(cmd, ensure_ascii=False)])
 

@@ -458,7 +458,8 @@ async def test_the_expiry_of_a_run_that_is_gone_leaves_the_agenda(
     run = await opened(engine, timeout_s=60)
     partition = int(run.id[4:6])
     await redis.delete(Keys(partition).run(run.id))
+    await due(redis, "expire:no id at all", partition=partition)
     clock.tick(60)
-    assert await worker(engine, expire=engine.expire, card=Log()).run_once() == 2
+    assert await worker(engine, expire=engine.expire, card=Log()).run_once() == 3
     assert await left(redis, partition) == []
     assert not await redis.exists(Keys(partition).run(run.id))

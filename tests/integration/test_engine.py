@@ -256,6 +256,20 @@ async def test_gates_are_listed_newest_first_over_all_partitions_and_pages(engin
     assert len([gate async for gate in engine.gates(only_open=False)]) == 360
 
 
+async def test_a_list_leaves_out_nothing_while_others_settle_what_was_listed(engine: ResumeEngine) -> None:
+    with freeze_time(real_asyncio=True) as clock:
+        runs = []
+        for _ in range(12):
+            runs.append((await engine.suspend(run_request(), owner="ci"))[0])
+            clock.tick(1)
+        listed = []
+        async for _, gate in engine.store.gate_ids(only_open=True, page=2):
+            listed.append(gate)
+            run, _ = await engine.gate(gate)
+            await engine.cancel(run.id, None, by=CI, via="api")
+        assert listed == [run.gates[0].id for run in reversed(runs)]
+
+
 async def test_the_audit_is_one_chain_a_partition_and_is_read_on_from_any_place(engine: ResumeEngine) -> None:
     for _ in range(6):
         run, _ = await engine.suspend(run_request(), owner="ci")

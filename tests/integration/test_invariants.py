@@ -305,6 +305,32 @@ async def test_invariant_02_a_gate_past_the_run_s_last_is_not_found(engine: Resu
         await engine.decide(run.gates[0].id[:-1] + "1", Action.DECLINE, by=ANA, via="slack")
 
 
+async def test_invariant_02_whoever_is_late_is_told_who_was_first_whoever_they_are(
+    engine: ResumeEngine,
+) -> None:
+    run = await opened(engine, [], [approval()], policy={"approvers": ["U1", "S404"]})
+    await engine.decide(run.gates[0].id, Action.APPROVE, by=ANA, via="slack")
+    for who in (BEN, ANA, Person(team="T2", user="U8")):
+        with pytest.raises(AlreadySettled) as late:
+            await engine.decide(run.gates[0].id, Action.DENY, by=who, via="slack")
+        assert late.value.extra["gate"].decision.by == (ANA,)
+
+
+async def test_invariant_02_a_thousand_refusals_do_not_make_a_run_heavier(
+    engine: ResumeEngine, redis: Redis
+) -> None:
+    run = await opened(engine)
+    key = Keys(int(run.id[4:6])).run(run.id)
+    size = await redis.memory_usage(key)
+    for _ in range(100):
+        refusals = (
+            outcome_of(engine.decide(run.gates[0].id, Action.APPROVE, by=ANA, via="api")) for _ in range(10)
+        )
+        assert set(await asyncio.gather(*refusals)) == {"invalid"}
+    assert await redis.memory_usage(key) == size
+    assert (await names(engine, run)).count("gate.refused") == 1000
+
+
 # 3: durable before acknowledged
 
 

@@ -1,13 +1,13 @@
 -- Shared by the scripts; put before each of them.
 -- KEYS of a script about one run: 1 run, 2 agenda, 3 its leases, 4 audit, 5 audit head, 6 queue, 7 its leases,
--- 8 open gates, 9 all gates. ARGV[1] is a JSON object: now (ms), iso (the same as text), run (id), and what the script needs.
+-- 8 open gates, 9 all gates, 10 the run's trail. ARGV[1] is a JSON object: now (ms), iso (the same as text), run (id), and what the script needs.
 -- JSON that Lua need not look into is passed as strings and spliced: cjson would turn [] into {} and 1.0 into 1.
 
 local cmd = cjson.decode(ARGV[1])
 local now = cmd.now
 
 local RUN, AGENDA, LEASES, AUDIT, HEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local QUEUE, QUEUE_LEASES, OPEN, GATES = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local QUEUE, QUEUE_LEASES, OPEN, GATES, TRAIL = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 
 -- Makes a member of the agenda (or of a queue) due. Somebody who is working on it finishes first and then does it again.
 local function schedule(queue, leases, member, due)
@@ -41,10 +41,7 @@ local function audit(event, gate, fields)
     .. (gate and ('"' .. gate .. '"') or 'null') .. fields .. ',"prev":"' .. (head[1] or '') .. '"}'
   local id = redis.call('XADD', AUDIT, string.format('%.0f-*', ms), 'event', line)
   redis.call('HSET', HEAD, 'digest', redis.sha1hex(line), 'ms', string.format('%.0f', ms))
-  local trail = redis.call('HGET', RUN, 'trail')
-  if trail then
-    redis.call('HSET', RUN, 'trail', trail .. ' ' .. id)
-  end
+  redis.call('RPUSH', TRAIL, id)
 end
 
 local function gate_id(index)

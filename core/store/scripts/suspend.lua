@@ -1,11 +1,11 @@
 -- Puts a run and its gates into the store, once for an Idempotency-Key.
--- KEYS: of a run, then 10 state, 11 idempotency. cmd: fields (flat list), gates (how many), deadline (the earliest),
+-- KEYS: of a run, then 11 state, 12 idempotency. cmd: fields (flat list), gates (how many), deadline (the earliest),
 -- opened (audit fields of run.opened and, for each gate, of gate.opened), idem {digest, until}?, state?, kept (ms).
 if redis.call('EXISTS', RUN) == 1 then
   return {'made', cmd.run} -- the reply of the first try was lost
 end
 if cmd.idem then
-  local made = redis.call('GET', KEYS[11])
+  local made = redis.call('GET', KEYS[12])
   if made then
     made = cjson.decode(made)
     if made['until'] > now then
@@ -13,13 +13,13 @@ if cmd.idem then
     end
   end
 end
-redis.call('HSET', RUN, 'status', 'waiting', 'rev', 1, 'trail', '', unpack(cmd.fields))
+redis.call('HSET', RUN, 'status', 'waiting', 'rev', 1, unpack(cmd.fields))
 if cmd.state then
-  redis.call('SET', KEYS[10], cmd.state)
+  redis.call('SET', KEYS[11], cmd.state)
 end
 if cmd.idem then
   cmd.idem.run = cmd.run
-  redis.call('SET', KEYS[11], cjson.encode(cmd.idem), 'PX', cmd.kept)
+  redis.call('SET', KEYS[12], cjson.encode(cmd.idem), 'PX', cmd.kept)
 end
 audit('run.opened', nil, cmd.opened)
 for index = 0, cmd.gates - 1 do
