@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable
 from pathlib import Path
 from typing import cast
 
 import click
 
 from bot import logs
+from bot.commands.audit import audit
+from bot.commands.doctor import doctor
+from bot.commands.gates import gates
+from bot.commands.shell import pairs, run, set_option
+from bot.commands.store import check_served
 from bot.demo.demo import demo as run_demo
+from bot.manifest import public_url, written
 from bot.service import Role, Service
-from core.embedded import EmbeddedError
-from core.errors import StoreMismatch, StoreUnavailable
 from core.settings import SettingsError, default_data_dir, load_settings
 
 PAGE_PORT = 8086
@@ -32,7 +35,7 @@ def main() -> None:
 def demo(port: int, data_dir: Path | None) -> None:
     """A store, a local Slack to click in, the bot and a scripted agent, all on this machine."""
     logs.set_up("warning")
-    asyncio.run(_stopped_by_line(_demo(data_dir or default_data_dir() / "demo", port)))
+    run(_demo(data_dir or default_data_dir() / "demo", port))
 
 
 async def _demo(data_dir: Path, port: int) -> None:
@@ -48,16 +51,15 @@ async def _demo(data_dir: Path, port: int) -> None:
 
 @main.command()
 @click.option("--role", type=click.Choice(["all", "web", "worker"]), default="all", show_default=True)
-@click.option(
-    "--set", "overrides", multiple=True, metavar="NAME=VALUE", help="A setting, over the environment."
-)
+@set_option
 def serve(role: str, overrides: tuple[str, ...]) -> None:
     """Serve a workspace: HTTP or Socket Mode, the API, and the worker."""
-    asyncio.run(_stopped_by_line(_serve(cast(Role, role), overrides)))
+    run(_serve(cast(Role, role), overrides))
 
 
 async def _serve(role: Role, overrides: tuple[str, ...]) -> None:
-    settings = load_settings(_pairs(overrides), need_slack=True)
+    settings = load_settings(pairs(overrides), need_slack=True)
+    check_served(settings)
     logs.set_up(settings.log_level)
     async with Service(settings, role) as service:
         assert service.web is not None  # noqa: S101  # every role has a port
@@ -65,14 +67,24 @@ async def _serve(role: Role, overrides: tuple[str, ...]) -> None:
         await _until_signal()
 
 
-def _pairs(overrides: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for text in overrides:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise SettingsError(f'--set: got "{name}"; wanted NAME=VALUE')
-        found[name] = value
-    return found
+@main.command()
+@click.option(
+    "--url", metavar="URL", help="The public base URL, for HTTP, such as https://askgate.example.com."
+)
+@click.option("--socket", is_flag=True, help="For Socket Mode, which needs no public URL.")
+def manifest(url: str | None, socket: bool) -> None:
+    """Print the manifest to make the Slack app from."""
+    run(_manifest(url, socket))
+
+
+async def _manifest(url: str | None, socket: bool) -> None:
+    if (url is None) != socket:
+        raise SettingsError("manifest: wanted either --url https://… (HTTP) or --socket (Socket Mode)")
+    click.echo(written(public_url(url) if url else None), nl=False)
+
+
+for command in (doctor, gates, audit):
+    main.add_command(command)
 
 
 async def _until_signal() -> None:
@@ -83,12 +95,3 @@ async def _until_signal() -> None:
     await stopped.wait()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.remove_signal_handler(number)
-
-
-async def _stopped_by_line(work: Awaitable[None]) -> None:
-    """Do it; what keeps askgate from starting is one line on standard error and exit code 2."""
-    try:
-        await work
-    except (SettingsError, EmbeddedError, StoreMismatch, StoreUnavailable) as error:
-        click.echo(f"askgate: {error.detail}", err=True)
-        raise SystemExit(2) from None

@@ -1,0 +1,1 @@
+"""The shell commands besides `demo` and `serve`, one module a group."""

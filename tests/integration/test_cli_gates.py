@@ -1,0 +1,244 @@
+"""`askgate gates`: the same engine, rules and audit as everywhere, from a shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.embedded import EmbeddedServer
+from core.engine import ResumeEngine
+from core.gates import Action, Outcome
+from core.runs import Run
+from tests.conftest import ANA
+from tests.runs import FOCUSED, approval, ask, question_call, run_request
+from tests.shell import Shell, bare
+from tests.stores import events
+
+BY_CLI = {"approvers": ["U1", "key:cli"], "responders": ["key:cli"]}
+
+
+@pytest.fixture
+def shell(redis_url: str, redis: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shell:
+    bare(monkeypatch, tmp_path)
+    return Shell({"ASKGATE_REDIS_URL": redis_url, "ASKGATE_PARTITIONS": "4"})
+
+
+async def opened(engine: ResumeEngine, *args: Any, **more: Any) -> Run:
+    run, _ = await engine.suspend(run_request(*args, **more), owner="ci")
+    return run
+
+
+async def test_list_shows_what_is_pending_with_tabs_between(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, [question_call()], [approval()], title="Nightly", host="deploys")
+    await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
+    said = await shell("gates", "list")
+    assert (said.code, said.err) == (0, "")
+    [line] = said.lines
+    gate, status, kind, deadline, host, what = line.split("\t")
+    assert (gate, status, kind, host) == (run.gates[1].id, "pending", "approval", "deploys")
+    assert deadline.endswith("Z")
+    assert what == "Nightly · delete_file"
+
+
+async def test_list_finds_by_status_and_host(engine: ResumeEngine, shell: Shell) -> None:
+    first = await opened(engine, host="one")
+    second = await opened(engine, host="two")
+    await engine.cancel(second.id, None, by=ANA, via="api")
+    assert {line.split("\t")[0] for line in (await shell("gates", "list", "--status", "any")).lines} == {
+        first.gates[0].id,
+        second.gates[0].id,
+    }
+    assert second.gates[0].id in (await shell("gates", "list", "--status", "cancelled")).out
+    assert (
+        (await shell("gates", "list", "--status", "any", "--host", "one"))
+        .lines[0]
+        .startswith(first.gates[0].id)
+    )
+    assert (await shell("gates", "list", "--host", "two")).out == ""
+
+
+async def test_list_says_when_there_is_more(engine: ResumeEngine, shell: Shell) -> None:
+    await opened(engine, [], [approval("a"), approval("b")])
+    said = await shell("gates", "list", "--limit", "1")
+    assert len(said.lines) == 1
+    assert said.err == "There are more than 1: raise --limit.\n"
+    assert (await shell("gates", "list", "--limit", "2")).err == ""
+
+
+async def test_list_as_json_has_one_object_a_line(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, [question_call()], [approval()])
+    found = [json.loads(line) for line in (await shell("gates", "list", "--json")).lines]
+    assert {item["id"] for item in found} == {gate.id for gate in run.gates}
+    assert {item["run_id"] for item in found} == {run.id}
+
+
+async def test_no_text_of_an_agent_moves_the_cursor(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(
+        engine,
+        [question_call("q\x1b[2J", ask("Really?\x1b]0;owned\x07\n\tgate_00_FORGED_0"))],
+        title="\x1b[31mred\u202e",
+    )
+    for words in (
+        ["list"],
+        ["list", "--json"],
+        ["show", run.gates[0].id],
+        ["show", run.gates[0].id, "--json"],
+    ):
+        said = await shell("gates", *words)
+        assert said.code == 0
+        assert "\x1b" not in said.out
+        assert "\x07" not in said.out
+    assert len((await shell("gates", "list")).lines) == 1
+    assert len((await shell("gates", "list")).lines[0].split("\t")) == 6
+
+
+async def test_show_says_all_that_a_person_decides_on(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(
+        engine, [], [approval(reason="Disk is full", risk="high")], policy={"approvers": ["U1"], "quorum": 1}
+    )
+    said = await shell("gates", "show", run.gates[0].id)
+    for part in (
+        "delete_file",
+        "call-2",
+        "Disk is full",
+        "high",
+        "may decide   U1",
+        '"path": "/tmp/old.log"',
+    ):
+        assert part in said.out
+    await engine.decide(run.gates[0].id, Action.DENY, by=ANA, via="slack", comment="wrong file")
+    assert "denied by T1:U1 at " in (settled := await shell("gates", "show", run.gates[0].id)).out
+    assert "from slack: wrong file" in settled.out
+
+
+async def test_what_is_not_there_is_said_in_one_line(shell: Shell) -> None:
+    for gate in ("nonsense", "gate_01_01JZ0000000000000000000000_0"):
+        said = await shell("gates", "show", gate)
+        assert said.code == 1
+        assert said.err.startswith("askgate: There is no ")
+        assert len(said.err.splitlines()) == 1
+
+
+async def test_decide_settles_as_the_key_cli_where_the_policy_names_it(
+    engine: ResumeEngine, shell: Shell
+) -> None:
+    run = await opened(engine, [], [approval()], policy=BY_CLI)
+    said = await shell("gates", "decide", run.gates[0].id, "approve", "--comment", "looked at it")
+    assert (said.code, said.out) == (0, f"{run.gates[0].id} is approved.\n")
+    results = (await engine.run(run.id)).results()
+    assert results is not None
+    assert results["approvals"]["call-2"]["by"] == [{"key": "cli"}]
+    assert results["approvals"]["call-2"]["comment"] == "looked at it"
+    settled = next(e for e in await events(engine, run.id) if e["event"] == "gate.settled")
+    assert (settled["by"], settled["from"]) == ({"key": "cli"}, "api")
+
+
+async def test_decide_is_refused_where_the_policy_does_not_name_it(
+    engine: ResumeEngine, shell: Shell
+) -> None:
+    run = await opened(engine, [], [approval()], policy={"approvers": ["U1"]})
+    said = await shell("gates", "decide", run.gates[0].id, "approve")
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "askgate: The API key 'cli' is not among those who may decide this.\n"
+    assert (await engine.run(run.id)).open
+    refused = (await events(engine, run.id))[-1]
+    assert (refused["event"], refused["reason"], refused["by"]) == (
+        "gate.refused",
+        "not-allowed",
+        {"key": "cli"},
+    )
+
+
+async def test_an_answer_may_stand_in_a_file(engine: ResumeEngine, shell: Shell, tmp_path: Path) -> None:
+    run = await opened(engine, policy=BY_CLI)
+    file = tmp_path / "answer.json"
+    file.write_text(json.dumps(FOCUSED))
+    said = await shell("gates", "decide", run.gates[0].id, "answer", "--values", f"@{file}")
+    assert said.out == f"{run.gates[0].id} is answered.\n"
+    results = (await engine.run(run.id)).results()
+    assert results is not None
+    assert results["calls"]["question-1"]["value"] == FOCUSED
+
+
+@pytest.mark.parametrize(
+    ("values", "code", "says"),
+    [
+        ('{"answers": {"Which?": "Focused"}}', 1, "values.answers"),
+        ("{", 2, "--values: line 1, column 2"),
+        ("@none.json", 2, "--values: cannot read 'none.json' (No such file or directory)"),
+    ],
+)
+async def test_an_answer_that_does_not_fit_changes_nothing(
+    engine: ResumeEngine, shell: Shell, values: str, code: int, says: str
+) -> None:
+    run = await opened(engine, policy=BY_CLI)
+    said = await shell("gates", "decide", run.gates[0].id, "answer", "--values", values)
+    assert said.code == code
+    assert says in said.err
+    assert len(said.err.splitlines()) == 1
+    assert (await engine.run(run.id)).open
+
+
+async def test_a_second_decision_hears_of_the_first(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, [], [approval()], policy=BY_CLI)
+    await engine.decide(run.gates[0].id, Action.DENY, by=ANA, via="slack")
+    said = await shell("gates", "decide", run.gates[0].id, "approve")
+    assert (said.code, said.err) == (1, "askgate: This was denied already.\n")
+
+
+async def test_a_vote_says_how_many_are_wanted(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, [], [approval()], policy=BY_CLI | {"quorum": 2})
+    said = await shell("gates", "decide", run.gates[0].id, "approve")
+    assert said.out == f"{run.gates[0].id} is pending: 1 of 2 approve, 0 of 1 reject.\n"
+
+
+async def test_cancel_settles_one_gate_with_its_reason(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, [], [approval("a"), approval("b")])
+    said = await shell("gates", "cancel", run.gates[0].id, "--reason", "no longer needed")
+    assert (said.code, said.out) == (0, f"{run.gates[0].id} is cancelled.\n")
+    first, second = (await engine.run(run.id)).gates
+    assert second.pending
+    assert first.decision is not None
+    assert (first.decision.outcome, first.decision.by, first.decision.detail) == (
+        Outcome.CANCELLED,
+        (),
+        "no longer needed",
+    )
+    again = await shell("gates", "cancel", run.gates[0].id)
+    assert (again.code, again.err) == (1, "askgate: Nothing is pending there; the run is waiting.\n")
+
+
+async def test_cancel_takes_a_whole_run(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, [question_call()], [approval()])
+    assert (await shell("gates", "cancel", run.id)).out == f"{run.id} is settled.\n"
+    assert {gate.status for gate in (await engine.run(run.id)).gates} == {Outcome.CANCELLED}
+    settled = [e for e in await events(engine, run.id) if e["event"] == "gate.settled"]
+    assert [e["by"] for e in settled] == [{"key": "cli"}] * 2
+
+
+async def test_an_embedded_server_that_runs_is_joined_and_left_running(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bare(monkeypatch, tmp_path)
+    shell = Shell({"ASKGATE_DATA_DIR": str(tmp_path / "data")})
+    async with EmbeddedServer(tmp_path / "data") as server:
+        assert (await shell("gates", "list")).code == 0
+        assert server.pid is not None
+    assert (await shell("gates", "list")).code == 0
+
+
+async def test_a_store_that_is_away_or_another_is_said_in_one_line(shell: Shell) -> None:
+    assert (await shell("gates", "list")).code == 0
+    away = await shell("gates", "list", "--set", "ASKGATE_REDIS_URL=redis://:hunter2@127.0.0.1:1/0")
+    assert away.code == 2
+    assert away.err.startswith("askgate: The store cannot be reached")
+    assert "hunter2" not in away.err
+    other = await shell("gates", "list", "--set", "ASKGATE_PARTITIONS=8")
+    assert other.code == 2
+    assert "set ASKGATE_PARTITIONS=4" in other.err
+    cluster = await shell("gates", "list", "--set", "ASKGATE_REDIS_URL=redis+cluster://a:1")
+    assert cluster.code == 2
+    assert "redis+cluster:// is not served" in cluster.err
