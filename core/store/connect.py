@@ -6,6 +6,7 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ReadOnlyError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 MAX_CONNECTIONS = 64
@@ -23,7 +24,10 @@ def fast_client(url: str) -> Redis:
         timeout=POOL_TIMEOUT_S,
         decode_responses=True,
         socket_timeout=REPLY_TIMEOUT_S,
-        retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError, RedisTimeoutError)),
+        # a server that became a replica is left: the second connection finds the one that leads
+        retry=Retry(
+            NoBackoff(), 1, supported_errors=(RedisConnectionError, RedisTimeoutError, ReadOnlyError)
+        ),
         **_connect_timeout(url),
     )
     return Redis.from_pool(pool)

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from freezegun import freeze_time
 from freezegun.api import FrozenDateTimeFactory
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from core import approvals
@@ -56,6 +58,11 @@ def clock() -> Iterator[FrozenDateTimeFactory]:
     with freeze_time("2026-03-01T12:00:00Z", real_asyncio=True) as frozen:
         assert isinstance(frozen, FrozenDateTimeFactory)
         yield frozen
+
+
+@pytest.fixture
+async def two_engines(new_engine: NewEngine) -> list[ResumeEngine]:
+    return [new_engine(), new_engine()]
 
 
 async def opened(engine: ResumeEngine, *args: Any, **more: Any) -> Run:
@@ -394,6 +401,24 @@ async def test_invariant_03_a_server_that_is_full_takes_all_of_a_step_or_nothing
         assert await names(engine, run) == ["run.opened", "gate.opened"]
 
 
+async def test_invariant_03_a_server_that_became_a_replica_is_left_for_the_one_that_leads(
+    tmp_path: Path,
+) -> None:
+    async with EmbeddedServer(tmp_path / "a") as old, EmbeddedServer(tmp_path / "b") as leader:
+        name = tmp_path / "name.sock"
+        name.symlink_to(tmp_path / "a" / "server.sock")
+        async with engine_on(f"unix://{name}?db=0") as engine, Redis.from_url(old.url) as admin:
+            await opened(engine)
+            await admin.replicaof("127.0.0.1", 1)
+            with pytest.raises(StoreUnavailable):
+                await opened(engine)
+            name.unlink()
+            name.symlink_to(tmp_path / "b" / "server.sock")
+            run = await opened(engine)
+        async with engine_on(leader.url) as engine:
+            assert (await engine.run(run.id)).id == run.id
+
+
 # 4: all or nothing
 
 
@@ -616,6 +641,7 @@ async def test_invariant_05_a_claimer_that_lost_its_lease_before_it_began_gets_n
     [slow] = await engine.store.claim(queue, partition, lease_ms=1000, limit=1, token="slow")
     clock.tick(1)
     fast = await claimed(engine)
+    assert await engine.store.start_resume(run, slow.token, "{}") is None
     await engine.resumes.ack(run.id, fast.lease, by=CI)
     assert await engine.store.start_resume(run, slow.token, "{}") is None
     assert (await engine.run(run.id)).status == "resumed"
@@ -664,6 +690,139 @@ async def test_invariant_05_a_partition_that_is_always_full_does_not_starve_the_
         had.add(resume.run.id[4:6])
         await engine.resumes.nack(resume.run.id, resume.lease, by=CI, retry_in_s=0)
     assert had == {run.id[4:6] for run in runs}
+
+
+# 4 to 6 together: whatever happens in whatever order, the store agrees with itself
+
+EVENTS = [
+    "answer",
+    "approve",
+    "deny",
+    "decline",
+    "draft",
+    "cancel",
+    "undeliverable",
+    "expire",
+    "wait",
+    "claim",
+    "ack",
+    "nack",
+]
+
+
+class History:
+    """Does things to one run of two calls and an approval, and checks after each that all parts of the store agree."""
+
+    def __init__(self, engines: list[ResumeEngine], redis: Redis, clock: FrozenDateTimeFactory) -> None:
+        self.engines, self.redis, self.clock = engines, redis, clock
+        self.lease = "none"
+        self.bodies: set[tuple[str, str]] = set()
+        self.decisions: dict[int, object] = {}
+
+    async def open(self) -> None:
+        calls = [question_call("q"), question_call("r")]
+        self.run = await opened(self.engines[0], calls, [approval("a")], timeout_s=60)
+        self.keys = Keys(int(self.run.id[4:6]))
+
+    async def do(self, event: str, index: int) -> None:
+        engine, gate = self.engines[index % 2], self.run.gates[index].id
+        values = FOCUSED if event == "answer" else None
+        call: Coroutine[Any, Any, Any]
+        match event:
+            case "answer" | "approve" | "deny" | "decline":
+                call = engine.decide(gate, Action(event), by=ANA, via="slack", values=values)
+            case "draft":
+                call = engine.draft(gate, ANA, [index])
+            case "cancel":
+                call = engine.cancel(self.run.id, None, by=CI, via="api", index=index)
+            case "undeliverable":
+                call = engine.undeliverable(self.run.id, "gone")
+            case "expire":
+                call = engine.expire(self.run.id)
+            case "claim":
+                call = self.claim(engine)
+            case "ack":
+                call = engine.resumes.ack(self.run.id, self.lease, by=CI)
+            case "nack":
+                call = engine.resumes.nack(self.run.id, self.lease, by=CI, retry_in_s=5)
+            case _:
+                self.clock.tick(25)
+                return
+        await outcome_of(call)
+
+    async def claim(self, engine: ResumeEngine) -> None:
+        for resume in await engine.resumes.claim("api", limit=1, wait_s=0, lease_s=20):
+            self.lease = resume.lease
+            self.bodies.add((resume.body, resume.key))
+
+    async def check(self) -> None:
+        run = await self.engines[0].run(self.run.id)
+        fields = await self.redis.hgetall(self.keys.run(run.id))
+        pending = {gate.id for gate in run.gates if gate.pending}
+        assert fields["open"] == str(len(pending))
+        assert set(await self.redis.zrange(self.keys.open, 0, -1)) == pending
+        assert (run.status == "waiting") == run.open == (run.results() is None)
+        assert (await self.redis.zscore(self.keys.agenda, f"expire:{run.id}") is not None) == run.open
+        queued = await self.redis.zscore(self.keys.queue("api"), run.id) is not None
+        assert queued == (run.status in ("settled", "resuming"))
+        assert len(self.bodies) <= 1
+        for gate in run.gates:  # settled once, and for good
+            if gate.decision is not None:
+                assert self.decisions.setdefault(gate.doc.index, gate.decision) == gate.decision
+                assert gate.status == gate.decision.outcome
+                assert (gate.decision.by == ()) == (gate.status in NOBODY)
+            else:
+                assert gate.pending
+                assert gate.doc.index not in self.decisions
+        told = await events(self.engines[1], run.id)
+        settled = [event["gate"] for event in told if event["event"] == "gate.settled"]
+        assert sorted(settled) == sorted(gate.id for gate in run.gates if not gate.pending)
+        assert sum(event["event"] == "run.settled" for event in told) == (not run.open)
+        assert sum(event["event"] == "run.resumed" for event in told) == (run.status == "resumed")
+
+
+NOBODY = {"expired", "cancelled", "undeliverable"}
+
+
+@given(history=st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 2)), max_size=14))
+@example(
+    [
+        ("answer", 0),
+        ("cancel", 1),
+        ("deny", 2),
+        ("claim", 0),
+        ("nack", 0),
+        ("wait", 0),
+        ("claim", 1),
+        ("ack", 1),
+    ]
+)
+@example(
+    [
+        ("answer", 0),
+        ("wait", 0),
+        ("wait", 0),
+        ("wait", 0),
+        ("decline", 1),
+        ("claim", 0),
+        ("wait", 0),
+        ("claim", 1),
+    ]
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_invariant_04_to_06_any_history_leaves_a_store_that_agrees_with_itself(
+    two_engines: list[ResumeEngine],
+    redis: Redis,
+    clock: FrozenDateTimeFactory,
+    history: list[tuple[str, int]],
+) -> None:
+    await redis.flushall()
+    told = History(two_engines, redis, clock)
+    await told.open()
+    await told.check()
+    for event, index in history:
+        await told.do(event, index)
+        await told.check()
 
 
 # 6: silence is a failure
