@@ -14,13 +14,16 @@ import pytest
 from freezegun import freeze_time
 from pydantic import ValidationError
 from redis.asyncio import Redis
+from redis.crc import key_slot
 
+from core.clock import StoreClock
 from core.engine import Answer, ResumeEngine
 from core.errors import IdempotencyKeyReused, LeaseLost, NobodyMayDecide, NoPlace, NotFound, StoreMismatch
 from core.gates import MAX_COMMENT, Action
 from core.policy import Key
 from core.runs import Card, Run
 from core.store import lua
+from core.store.keys import Keys, leases
 from core.store.store import Store
 from tests.conftest import ANA, BEN
 from tests.runs import FOCUSED, approval, ask, option, question_call, run_request
@@ -404,3 +407,33 @@ async def test_a_server_that_lost_its_scripts_is_sent_them_again(engine: ResumeE
     await redis.script_flush()
     run = await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
     assert run.status == "settled"
+
+
+# keys and clocks
+
+
+def test_all_keys_that_one_script_touches_are_in_one_slot_of_a_cluster() -> None:
+    run = "run_07_01JZ0000000000000000000000"
+    keys = Keys(7)
+    names = [
+        keys.run(run),
+        keys.state(run),
+        keys.trail(run),
+        keys.idempotency("ci", "k{x}"),
+        keys.queue("api"),
+    ]
+    names += [keys.agenda, keys.audit, keys.audit_head, keys.gates, keys.open]
+    names += [leases(keys.agenda), leases(keys.queue("a{1}"))]
+    assert len({key_slot(name.encode()) for name in names}) == 1
+    assert len({key_slot(Keys(partition).agenda.encode()) for partition in range(16)}) == 16
+
+
+async def test_replicas_with_wrong_wall_clocks_agree_on_the_store_s_time(engine: ResumeEngine) -> None:
+    here, there = StoreClock(engine.store.server_ms), StoreClock(engine.store.server_ms)
+    with pytest.raises(RuntimeError, match="anchor"):
+        here.now_ms()
+    await here.anchor()
+    with freeze_time("2001-01-01", real_asyncio=True):
+        await there.anchor()
+        assert abs(there.now_ms() - await engine.store.server_ms()) < 1000
+    assert abs(here.now_ms() - await engine.store.server_ms()) < 1000
