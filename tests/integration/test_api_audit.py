@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from dirty_equals import IsPartialDict, IsStr
 
+from core.bell import Bell
+from core.clock import WallClock
+from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
-from tests.integration.conftest import KEY_POLICY, Api
+from core.store.connect import fast_client, listening_client
+from core.store.store import Store
+from tests.integration.conftest import KEY_POLICY, SECRETS, Api
 from tests.runs import Json, approval, body, question_call
 
 
@@ -105,3 +115,41 @@ async def test_no_answer_and_no_argument_is_in_the_audit(api: Api) -> None:
     )
     await api.decide(run["gates"][0]["id"], "answer", values="hunter3")
     assert "hunter" not in json.dumps(await api.audit())
+
+
+@pytest.fixture
+async def own_server(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
+    server = EmbeddedServer(tmp_path)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+async def test_lines_that_cannot_be_read_break_the_connection(
+    own_server: EmbeddedServer, new_api: Callable[[ResumeEngine], Awaitable[Api]]
+) -> None:
+    client = fast_client(own_server.url)
+    store = Store(client, partitions=1, clock=WallClock())
+    # more than one page of the store, and more than the sockets between take while nobody reads
+    line = json.dumps({"event": "run.opened", "reason": "x" * 30_000})
+    for number in range(1, 601):
+        await client.xadd("ag:{00}:audit", {"event": line}, id=f"{number}-0")
+    api = await new_api(ResumeEngine(store, Bell(listening_client(own_server.url))))
+
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(connection, ("127.0.0.1", api.client.port))
+    head = f"GET /api/v1/audit HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {SECRETS['ci']}\r\n\r\n"
+    await loop.sock_sendall(connection, head.encode())
+    got = await loop.sock_recv(connection, 65_536)
+    assert got.startswith(b"HTTP/1.1 200 ")
+    await own_server.stop()
+    async with asyncio.timeout(20):
+        with contextlib.suppress(ConnectionResetError):
+            while more := await loop.sock_recv(connection, 65_536):
+                got = more
+    assert not got.endswith(b"0\r\n\r\n")
+    connection.close()
+    await client.aclose()

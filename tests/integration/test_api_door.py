@@ -8,7 +8,9 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+from dirty_equals import IsPartialDict
 from redis.asyncio import Redis
+from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from core.api.call import Work
@@ -65,12 +67,24 @@ async def test_the_scheme_is_bearer_in_any_case(api: Api) -> None:
 # the request id
 
 
-async def test_a_request_id_comes_back_and_is_on_the_log_line(api: Api) -> None:
-    with capture_logs() as logs:
-        response = await api.send("GET", "/gates", headers={"X-Request-Id": "req.7_a-B"})
+async def test_a_request_id_comes_back_and_is_on_the_log_line_with_the_run_and_the_gate(api: Api) -> None:
+    run = await api.open(body())
+    gate = run["gates"][0]["id"]
+    with capture_logs(processors=[merge_contextvars]) as logs:
+        response = await api.send("GET", f"/gates/{gate}", headers={"X-Request-Id": "req.7_a-B"})
+        await api.get("/gates")
     assert response.headers["X-Request-Id"] == "req.7_a-B"
-    [line] = [line for line in logs if line["event"] == "api.called"]
-    assert (line["method"], line["route"], line["status"], line["key"]) == ("GET", "/api/v1/gates", 200, "ci")
+    read, listed = [line for line in logs if line["event"] == "api.called"]
+    assert read == IsPartialDict(
+        method="GET",
+        route="/api/v1/gates/{gate_id}",
+        status=200,
+        key="ci",
+        request_id="req.7_a-B",
+        run=run["id"],
+        gate=gate,
+    )
+    assert not {"run", "gate"} & set(listed)
 
 
 @pytest.mark.parametrize("sent", ["", "two words", "x" * 129, "a\tb", "é"])
