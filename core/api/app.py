@@ -33,7 +33,7 @@ def build_api(
     door = keyed(keys, open_paths=frozenset({PREFIX + OPENAPI}))
     app = web.Application(middlewares=[observed(metrics), problems, door])
     for route in ROUTES:
-        app.router.add_route(route.method, route.path, _handler(route, engine, work, metrics))
+        app.router.add_route(route.method, route.path, _handler(route, engine, work))
     document = json.dumps(
         build_openapi(ROUTES, prefix=PREFIX, here=OPENAPI, version=version("askgate"))
     ).encode()
@@ -47,8 +47,8 @@ def build_api(
     return app
 
 
-def _handler(route: Route, engine: ResumeEngine, work: Work, metrics: Metrics) -> Handler:
+def _handler(route: Route, engine: ResumeEngine, work: Work) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
-        return await route.call(Call(request, engine, request[CALLER], work, metrics))
+        return await route.call(Call(request, engine, request[CALLER], work))
 
     return handle

@@ -10,12 +10,10 @@ from typing import Any, TypeVar
 import structlog
 from aiohttp import web
 
-from core.api.metrics import Metrics
 from core.api.views import View, written
 from core.engine import ResumeEngine
 from core.policy import Key
 
-log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
@@ -66,7 +64,6 @@ class Call:
     engine: ResumeEngine
     caller: Key
     work: Work
-    metrics: Metrics
 
     @property
     def run_id(self) -> str:
