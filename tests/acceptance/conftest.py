@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.embedded import EmbeddedServer
 from tests.acceptance.world import World, world_in
 
 MODES = ("http", "socket")
@@ -29,4 +30,20 @@ async def http_world(redis_url, redis, tmp_path):
 async def empty_world(request, redis_url, redis, tmp_path) -> World:
     """As `world`, with no askgate process yet."""
     async with world_in(request.param, redis_url, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+async def server(tmp_path):
+    """A server of the test's own, to be killed."""
+    async with EmbeddedServer(tmp_path / "own") as found:
+        yield found
+
+
+@pytest.fixture(params=MODES)
+async def shaky_world(request, server, tmp_path):
+    """As `world`, on the store of `server`."""
+    async with world_in(request.param, server.url, tmp_path) as found:
+        found.slack.courier.ack_within_s = 1.5
+        await found.start()
         yield found

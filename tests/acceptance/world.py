@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-from redis.asyncio import Redis
+import yaml
 
 from bot.sandbox import LocalSlack
 from bot.sandbox.person import Person
@@ -23,11 +25,18 @@ OTHER_TEAM = "T0OTHER"
 WAIT_S = 15
 
 
+def subscribed() -> list[str]:
+    """The events that the app's manifest asks Slack for."""
+    manifest = yaml.safe_load((Path(__file__).parents[2] / "manifest.yml").read_text("utf-8"))
+    return list(manifest["settings"]["event_subscriptions"]["bot_events"])
+
+
 class World:
     """The workspace: `ana`, `ben`, `cho` and `dan` in #ops, `eve` outside it, `gus` a guest of another team in it."""
 
     def __init__(self, slack: LocalSlack, mode: str, redis_url: str, folder: Path) -> None:
         self.slack = slack
+        slack.app.events = frozenset(subscribed())
         self.mode = mode
         self.redis_url = redis_url
         self.folder = folder
@@ -37,7 +46,7 @@ class World:
         self.lobby = slack.add_channel("lobby", list(self.ids))
         self.replicas: list[Service] = []
         self.api: Api
-        self._stacks: list[AsyncExitStack] = []
+        self._stacks: dict[Service, AsyncExitStack] = {}
 
     # askgate's processes
 
@@ -63,8 +72,9 @@ class World:
         for _ in range(count):
             settings = load_settings(self.settings(**more), need_slack=True, env_file=self.folder / "no.env")
             stack = AsyncExitStack()
-            self.replicas.append(await stack.enter_async_context(Service(settings, role)))
-            self._stacks.append(stack)
+            replica = await stack.enter_async_context(Service(settings, role))
+            self.replicas.append(replica)
+            self._stacks[replica] = stack
         self.reach(self.replicas[0])
         return self.replicas
 
@@ -75,11 +85,17 @@ class World:
         if self.mode == "http":
             self.slack.app.request_url = f"{replica.web.url}/slack/events"
 
-    async def stop(self) -> None:
-        """Stop every process in good order, newest first."""
-        while self._stacks:
-            await self._stacks.pop().aclose()
-        self.replicas.clear()
+    async def stop(self, *which: Service) -> None:
+        """Stop these processes (or all) in good order, newest first."""
+        for replica in which or self.replicas[::-1]:
+            self.replicas.remove(replica)
+            await self._stacks.pop(replica).aclose()
+
+    async def past(self, run: Json) -> None:
+        """Return when the store's clock has passed a run's deadline. Nobody has to notice it."""
+        deadline = datetime.fromisoformat(run["gates"][0]["deadline"]).timestamp() * 1000
+        left_ms = deadline - await self.replicas[0].engine.store.server_ms()
+        await asyncio.sleep(max(0, left_ms + 5) / 1000)
 
     async def lapse(self) -> None:
         """Let every lease of the agenda run out, as half a minute does after a process died holding them."""
@@ -224,6 +240,3 @@ async def world_in(mode: str, redis_url: str, folder: Path) -> AsyncIterator[Wor
             yield world
         finally:
             await world.stop()
-
-
-__all__ = ["API_KEY", "Api", "Json", "Redis", "World", "world_in"]

@@ -1,0 +1,207 @@
+"""Where cards go, and what becomes of them when Slack or askgate is in trouble."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.runs import approval, ask, body, question_call
+
+NOWHERE = "C0NOWHERE"
+
+
+def question(world, **more):
+    return body([question_call("q", ask())], **{"place": {"channel": world.ops}, "policy": {}, **more})
+
+
+async def answer(world, run):
+    """Ana clicks an option of the run's one question; returns the outcome."""
+    await world.ana.click("Focused", message=await world.card(run))
+    return (await world.api.settled(run))["calls"]["q"]["outcome"]
+
+
+# places
+
+
+async def test_a_card_stands_in_the_thread_that_the_run_names(world):
+    root = (await world.ana.say(world.ops, "Please clean up")).message
+    run = await world.api.open(question(world, place={"channel": world.ops, "thread_ts": root["ts"]}))
+    card = await world.card(run)
+    assert card["thread_ts"] == root["ts"]
+    await world.ana.click("Focused", message=card)
+    await world.shows(run, "Answered by @ana")
+    await world.ben.click("Broad", message=card)
+    assert (await world.told("ben", "Already answered"))["thread_ts"] == root["ts"]
+
+
+async def test_a_card_stands_in_the_channel_that_the_run_names_and_private_words_too(world):
+    run = await world.api.open(question(world, place={"channel": world.lobby}))
+    card = await world.card(run)
+    assert (card["channel"], card.get("thread_ts")) == (world.lobby, None)
+    assert await answer(world, run) == "answered"
+    await world.eve.click("Broad", message=card)
+    assert "thread_ts" not in await world.told("eve", "Already answered", channel=world.lobby)
+
+
+async def test_a_card_for_a_person_comes_as_a_direct_message(world):
+    run = await world.api.open(question(world, place={"user": world.ids["ana"]}))
+    card = await world.card(run)
+    assert card["channel"] == world.ana.dm
+    gate = (await world.api.run(run))["gates"][0]
+    assert gate["card"] == {"channel": world.ana.dm, "ts": card["ts"]}
+    assert await answer(world, run) == "answered"
+
+
+async def test_without_a_place_the_card_goes_to_the_default_channel(empty_world):
+    world = empty_world
+    await world.start(ASKGATE_DEFAULT_CHANNEL=world.lobby)
+    run = await world.api.open(question(world, place=None))
+    assert (await world.card(run))["channel"] == world.lobby
+
+
+# places that there are not
+
+
+async def undelivered(world, place):
+    """Open a run with a question and an approval there; returns both results' words."""
+    approvals = [approval("call")]
+    policy = {"responders": ["anyone"], "approvers": [world.ids["ana"]]}
+    run = await world.api.open(body([question_call("q", ask())], approvals, place=place, policy=policy))
+    results = await world.api.settled(run)
+    call, allowed = results["calls"]["q"], results["approvals"]["call"]
+    assert (call["status"], call["outcome"], call["by"]) == ("failed", "undeliverable", [])
+    assert (allowed["action"], allowed["outcome"], allowed["by"]) == ("deny", "undeliverable", [])
+    assert call["message"] == allowed["reason"]
+    failed = [e for e in await world.api.audit(run) if e["event"] == "card.failed"]
+    assert failed
+    assert failed[0]["reason"] in call["message"]
+    return call["message"]
+
+
+async def test_a_channel_that_there_is_not_ends_as_undeliverable_with_slacks_word(world):
+    assert "channel_not_found" in await undelivered(world, {"channel": NOWHERE})
+
+
+async def test_a_channel_that_askgate_is_not_in_ends_as_undeliverable(world):
+    closed = world.slack.add_channel("closed", ["ana"], bot=False)
+    assert "not_in_channel" in await undelivered(world, {"channel": closed})
+
+
+async def test_an_archived_channel_ends_as_undeliverable(world):
+    world.slack.archive("lobby")
+    assert "is_archived" in await undelivered(world, {"channel": world.lobby})
+
+
+async def test_a_thread_that_there_is_not_ends_as_undeliverable(world):
+    place = {"channel": world.ops, "thread_ts": "1700000000.000100"}
+    assert "thread_not_found" in await undelivered(world, place)
+
+
+async def test_a_person_that_there_is_not_ends_as_undeliverable(world):
+    assert "user_not_found" in await undelivered(world, {"user": "U0NOBODY"})
+
+
+# trouble with posting
+
+
+async def test_a_card_waits_as_long_as_slack_says(world):
+    world.slack.fail("chat.postMessage", status=429, retry_after=1)
+    run = await world.api.open(question(world))
+    await world.card(run)
+    refused, posted = world.slack.called("chat.postMessage")
+    assert not refused.ok
+    assert posted.time - refused.time >= 1
+    assert await answer(world, run) == "answered"
+
+
+async def test_a_card_that_slack_fails_to_take_is_tried_again(world):
+    world.slack.fail("chat.postMessage", status=500)
+    run = await world.api.open(question(world))
+    assert await answer(world, run) == "answered"
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+async def test_a_card_that_was_posted_unheard_is_found_again_and_not_posted_twice(world, threaded):
+    place = {"channel": world.ops}
+    if threaded:
+        place["thread_ts"] = (await world.ana.say(world.ops, "Go on")).message["ts"]
+    world.slack.fail("chat.postMessage", reset_after_accept=True)
+    run = await world.api.open(question(world, place=place))
+    assert await answer(world, run) == "answered"
+    await world.shows(run, "Answered by @ana")
+    assert len(world.parts(run)) == 1
+    assert len(world.slack.called("chat.postMessage")) == 1
+
+
+async def test_a_bot_that_is_restarted_between_post_and_remembering_finds_its_card(server, empty_world):
+    world = empty_world
+    world.redis_url = server.url
+    await world.start(ASKGATE_GRACE_S="0")
+    run = await world.api.open(question(world))
+    await world.slack.wait_for(lambda: world.slack.called("chat.postMessage"))
+    server.kill()
+    await world.stop()
+    await server.start()
+    await world.start()
+    await world.lapse()
+    await world.slack.wait_for(lambda: world.slack.called("conversations.history"))
+    assert await answer(world, run) == "answered"
+    await world.shows(run, "Answered by @ana")
+    assert len(world.parts(run)) == 1
+    assert len(world.slack.called("chat.postMessage")) == 1
+
+
+# trouble with changing
+
+
+@pytest.mark.parametrize(
+    "fault", [{"status": 500}, {"status": 429, "retry_after": 1}, {"reset_after_accept": True}]
+)
+async def test_a_card_that_could_not_be_changed_is_changed_later(world, fault):
+    run = await world.api.open(question(world))
+    card = await world.card(run)
+    world.slack.fail("chat.update", **fault)
+    await world.ana.click("Focused", message=card)
+    await world.shows(run, "Answered by @ana")
+    assert world.buttons(run) == []
+
+
+async def test_a_card_that_somebody_deleted_comes_back_when_it_next_changes(world):
+    policy = {"approvers": [world.ids["ana"], world.ids["ben"], "key:agent"], "quorum": 2}
+    run = await world.api.open(body([], [approval("call")], place={"channel": world.ops}, policy=policy))
+    gone = await world.card(run)
+    local = world.slack.world
+    local.remove(local.find(world.ops, gone["ts"]))
+    await world.api.ok("POST", f"/gates/{run['gates'][0]['id']}/decide", {"action": "approve"})
+    await world.shows(run, "1 of 2 approvals: API key agent")
+    back = await world.card(run)
+    assert back["ts"] != gone["ts"]
+    await world.ben.click("Approve", message=back)
+    assert (await world.api.settled(run))["approvals"]["call"]["outcome"] == "approved"
+    await world.shows(run, "Approved by API key agent, @ben")
+
+
+# trouble with modals
+
+
+async def test_a_modal_that_slack_does_not_open_is_told_privately(world):
+    run = await world.api.open(question(world))
+    world.slack.fail("views.open", error="expired_trigger_id")
+    clicked = await world.ana.click("Other", message=await world.card(run))
+    assert (clicked.ok, clicked.modal) == (True, None)
+    await world.told("ana", "could not open", "Nothing was changed")
+    assert (await world.ana.click("Other", message=await world.card(run))).modal
+
+
+async def test_a_decision_from_a_modal_stands_also_when_slack_does_not_redraw_it(world):
+    args = {"text": "x" * 9000}
+    policy = {"approvers": [world.ids["ana"]]}
+    run = await world.api.open(
+        body([], [approval("call", args=args)], place={"channel": world.ops}, policy=policy)
+    )
+    await world.ana.click("View in full", message=await world.card(run))
+    world.slack.fail("views.update", status=500)
+    clicked = await world.ana.click("Approve")
+    assert clicked.ok
+    assert "Nothing was changed" not in world.ana.text(clicked.modal)
+    assert (await world.api.settled(run))["approvals"]["call"]["outcome"] == "approved"
+    await world.shows(run, "Approved by @ana")
