@@ -12,8 +12,10 @@ from aiohttp import web
 
 from core.api.views import View, written
 from core.engine import ResumeEngine
+from core.errors import AskgateError
 from core.policy import Key
 
+log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
@@ -28,13 +30,12 @@ class Work:
         """Do a change to its end, also when the caller hangs up meanwhile."""
         task = asyncio.create_task(change)
         self.commits.add(task)
-        task.add_done_callback(self._done)
-        return await asyncio.shield(task)
-
-    def _done(self, task: asyncio.Task[Any]) -> None:
-        self.commits.discard(task)
-        if not task.cancelled():
-            task.exception()  # whoever waited has it; if nobody does, the caller is gone
+        task.add_done_callback(self.commits.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_log_failure)
+            raise
 
     async def wait(self, waiting: Coroutine[Any, Any, T]) -> T | None:
         """Wait for something, but not when the server stops: then None."""
@@ -54,6 +55,13 @@ class Work:
         self.stopping.set()
         if self.commits:
             await asyncio.wait(set(self.commits))
+
+
+def _log_failure(task: asyncio.Task[Any]) -> None:
+    """A commit whose caller has gone can tell its failure to the log alone."""
+    if not task.cancelled() and (error := task.exception()):
+        refused = isinstance(error, AskgateError)
+        log.warning("api.not_committed", error=type(error).__name__, exc_info=None if refused else error)
 
 
 @dataclass(frozen=True, slots=True)

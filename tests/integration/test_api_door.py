@@ -17,6 +17,7 @@ from core.api.call import Work
 from core.bell import Bell
 from core.clock import WallClock
 from core.engine import ResumeEngine
+from core.errors import StoreUnavailable
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
 from tests.integration.conftest import KEY_POLICY, SECRETS, Api
@@ -251,13 +252,16 @@ async def test_a_caller_that_hangs_up_ends_its_wait(api: Api) -> None:
             assert await api.traffic.left.get() is None
 
 
-async def test_a_commit_goes_on_when_its_caller_hangs_up() -> None:
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_commit_goes_on_when_its_caller_hangs_up_and_a_failure_is_logged(fails: bool) -> None:
     work, begun, told = Work(), asyncio.Event(), asyncio.Event()
     done = []
 
     async def change() -> None:
         begun.set()
         await told.wait()
+        if fails:
+            raise StoreUnavailable
         done.append("committed")
 
     call = asyncio.create_task(work.commit(change()))
@@ -265,10 +269,13 @@ async def test_a_commit_goes_on_when_its_caller_hangs_up() -> None:
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert not done
+    [commit] = work.commits
     told.set()
-    await asyncio.gather(*work.commits)
-    assert done == ["committed"]
+    with capture_logs() as logs:
+        await asyncio.wait({commit})
+    assert done == ([] if fails else ["committed"])
+    assert [line["error"] for line in logs] == (["StoreUnavailable"] if fails else [])
+    assert not work.commits
 
 
 async def test_a_server_that_stops_lets_nobody_wait(api: Api) -> None:
