@@ -244,7 +244,12 @@ def _call_result(gate: Gate, decision: Decision) -> dict[str, Any]:
 def _approval_result(gate: Gate, decision: Decision) -> dict[str, Any]:
     body: dict[str, Any] = {"action": "approve"}
     if decision.outcome is not Outcome.APPROVED:
-        body = {"action": "deny", "reason": failure(gate, decision)}
+        reason = failure(gate, decision)
+        # a host may refuse a longer one; `comment` has all of it
+        body = {
+            "action": "deny",
+            "reason": reason if len(reason) <= MAX_COMMENT else f"{reason[: MAX_COMMENT - 1]}…",
+        }
     return body | {"args_digest": gate.doc.args_digest}
 
 

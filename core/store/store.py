@@ -173,13 +173,15 @@ class Store:
         reason: str | None,
         index: int | None = None,
     ) -> int:
-        """Settle what is pending with an outcome that nobody chose. Returns how many gates that settled."""
+        """Settle what is pending with an outcome that nobody chose. Returns how many gates that settled.
+
+        The audit's `by` names nobody, for nobody decided; ``by`` stands there as `cancelled_by`.
+        """
         command: dict[str, Any] = {
             "outcome": outcome,
             "decision": decision,
-            "by": json.dumps(by),
             "via": via,
-            "fields": spliced({"reason": reason}),
+            "fields": spliced({"cancelled_by": by, "reason": reason}),
             "token": new_token(),
         }
         if index is not None:

@@ -323,19 +323,19 @@ async def test_invariant_02_whoever_is_late_is_told_who_was_first_whoever_they_a
         assert late.value.extra["gate"].decision.by == (ANA,)
 
 
-async def test_invariant_02_a_thousand_refusals_do_not_make_a_run_heavier(
+async def test_invariant_02_hundreds_of_refusals_do_not_make_a_run_heavier(
     engine: ResumeEngine, redis: Redis
 ) -> None:
     run = await opened(engine)
     key = Keys(int(run.id[4:6])).run(run.id)
     size = await redis.memory_usage(key)
-    for _ in range(100):
+    for _ in range(30):
         refusals = (
             outcome_of(engine.decide(run.gates[0].id, Action.APPROVE, by=ANA, via="api")) for _ in range(10)
         )
         assert set(await asyncio.gather(*refusals)) == {"invalid"}
     assert await redis.memory_usage(key) == size
-    assert (await names(engine, run)).count("gate.refused") == 1000
+    assert (await names(engine, run)).count("gate.refused") == 300
 
 
 # 3: durable before acknowledged
@@ -809,7 +809,7 @@ NOBODY = {"expired", "cancelled", "undeliverable"}
         ("claim", 1),
     ]
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_invariant_04_to_06_any_history_leaves_a_store_that_agrees_with_itself(
     two_engines: list[ResumeEngine],
     redis: Redis,
@@ -872,8 +872,10 @@ async def test_invariant_06_silence_has_its_own_word_and_names_nobody(
     }
     settled = [e for e in await events(engine, run.id) if e["event"] == "gate.settled"]
     assert [e["outcome"] for e in settled] == [outcome] * 2
-    # a cancel has an author, whom the audit names; nobody decided the gate
-    assert [e["by"] for e in settled] == [{"key": "ci"} if outcome == "cancelled" else None] * 2
+    assert [e["by"] for e in settled] == [None] * 2
+    # a cancel has an author, who decided nothing
+    author = {"key": "ci"} if outcome == "cancelled" else None
+    assert [e.get("cancelled_by") for e in settled] == [author] * 2
     assert {gate.status for gate in run.gates}.isdisjoint({"answered", "approved", "denied", "declined"})
     assert all(gate.decision is not None and gate.decision.by == () for gate in run.gates)
 

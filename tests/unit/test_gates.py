@@ -229,6 +229,15 @@ def test_a_quorum_s_result_names_all_and_joins_their_comments() -> None:
     assert found["reason"] == found["comment"] == "one; two"
 
 
+def test_a_denial_s_reason_is_never_longer_than_a_host_takes() -> None:
+    votes = (vote(Action.DENY, ANA, "a" * MAX_COMMENT), vote(Action.DENY, BEN, "b" * MAX_COMMENT))
+    found = result(gate(Kind.APPROVAL, Decision(outcome=Outcome.DENIED, at=OPENED, via="slack", votes=votes)))
+    assert len(found["comment"]) == 2 * MAX_COMMENT + 2
+    assert found["reason"] == found["comment"][: MAX_COMMENT - 1] + "…"
+    found = result(gate(Kind.APPROVAL, by_person(Action.DENY, "a" * MAX_COMMENT)))
+    assert found["reason"] == found["comment"]
+
+
 def test_a_run_has_results_when_everything_is_settled_each_in_its_own_category() -> None:
     doc = RunDoc(
         id="run_00_01JZ0000000000000000000000",
