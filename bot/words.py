@@ -34,6 +34,15 @@ CUSTOM: Final = "Answer needed: "
 ARGUMENTS_CUT: Final = "The arguments go on: read them in full, then approve there."
 TEXT_CUT: Final = "Some of this is cut here. Read all of it with *View in full*."
 CUSTOM_CUT: Final = "This goes on: read it with *View in full*."
+PREVIEWS: Final = "Options have previews here: see them with *View in full*."
+READ_ON_CARD: Final = "This goes on: the card's *View in full* shows all of it."
+PICKED_SO_FAR: Final = "Picked so far: "
+ARROW: Final = "→ "
+REASON: Final = "Reason"
+REASON_WANTED: Final = {
+    "always": "A reason is required",
+    "on_reject": "Rejecting needs a reason",
+}
 
 SIGNS: Final = {
     Outcome.ANSWERED: "✅",
@@ -83,7 +92,7 @@ def until(when: str) -> str:
 
 def settled_line(outcome: Outcome, who: str, when: str, where: str) -> str:
     """`✅ Approved by @ana, Today at 10:00` as markup."""
-    by = f" by {who}" if who else f": {NOBODY[outcome]}"
+    by = f" by {who}" if who else f": {NOBODY.get(outcome, 'nobody is named')}"
     return f"{SIGNS[outcome]} *{SETTLED[outcome]}*{by} · {when}{where}"
 
 
@@ -92,7 +101,20 @@ def via(word: str) -> str:
 
 
 def progress(done: int, count: int, who: str) -> str:
-    return f"{who}: {done} of {count} answered, not submitted yet"
+    return f"{who}: {done} of {count}"
+
+
+def progress_line(people: str) -> str:
+    return f"{people} answered, not submitted yet"
+
+
+def and_more(shown: str, more: int) -> str:
+    """A list of which ``more`` are left out."""
+    return f"{shown} and {more} more" if more else shown
+
+
+def continued(number: int, count: int) -> str:
+    return f"continued, {number} of {count}"
 
 
 def votes(approve: int, need: int, names: str) -> str:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 from bot import words
 from bot.cards import controls as c
+from bot.cards.arguments import arguments
 from bot.cards.blocks import Block, actions, button, code, context, line, piece, quote, rich
-from bot.cards.text import cut, mention, size, visible
+from bot.cards.text import cut, names, shown, size, visible
 from core.gates import Action, Gate
 
 REASON_SHARE = 3
 """A reason gets at most a third of the room; the arguments get the rest."""
-
-
-def arguments(gate: Gate) -> str:
-    """The arguments as people read them: indented JSON in the order given, with nothing invisible in it.
-
-    Escaping what cannot be seen keeps it JSON that means the same.
-    """
-    return visible(json.dumps(gate.doc.arguments, indent=2, ensure_ascii=False))
+TOOL_BYTES = 300
+VOTERS_BYTES = 400
+"""What the names of those who voted one way may take; two dozen people fit."""
 
 
 def approval_blocks(gate: Gate, budget: int) -> list[Block]:
@@ -28,37 +22,62 @@ def approval_blocks(gate: Gate, budget: int) -> list[Block]:
     Approve stands here only if all the arguments do; else it waits behind them, in "View in full".
     """
     doc = gate.doc
-    title = line(piece(words.APPROVAL), piece(cut(visible(doc.tool_name), 300), code=True))
-    shown = [title]
-    if doc.reason:
-        shown.append(quote(cut(visible(doc.reason), budget // REASON_SHARE)))
-    room = budget - sum(size(p["text"]) for element in shown for p in element["elements"])
-    text = arguments(gate)
+    parts = [tool_line(gate)]
+    why, unread = _reason(gate, budget // REASON_SHARE)
+    if why:
+        parts.append(quote(why))
+    room = budget - size(shown(doc.tool_name, TOOL_BYTES)) - size(why)
+    text = arguments(gate, room)
     whole = size(text) <= room
-    shown.append(code(text if whole else cut(text, room)))
-    cut_reason = bool(doc.reason) and size(visible(doc.reason or "")) > budget // REASON_SHARE
-    blocks = [rich(*shown), context(*facts(gate))]
+    parts.append(code(cut(text, room)))
+    blocks = [rich(*parts), context(" · ".join(facts(gate)))]
     if not whole:
         blocks.append(context(words.ARGUMENTS_CUT))
-    row = [] if whole else [button(words.VIEW_IN_FULL, c.FULL, style="primary")]
-    if whole:
-        row.append(button(words.APPROVE, c.APPROVE, doc.args_digest or "", style="primary"))
-    row.append(button(words.REJECT, c.REJECT, doc.args_digest or "", style="danger"))
-    row.append(button(words.REJECT_WITH_REASON, c.REJECT_REASON, doc.args_digest or ""))
-    if whole and cut_reason:
-        row.append(button(words.VIEW_IN_FULL, c.FULL))
-    return [*blocks, actions(c.block_id(gate.id, 0, "gate"), row)]
+    return [*blocks, _controls(gate, whole=whole, unread=unread)]
+
+
+def _reason(gate: Gate, most: int) -> tuple[str, bool]:
+    """The reason that the agent gave, as far as it fits, and whether some of it is left out."""
+    reason = (gate.doc.reason or "").strip()
+    return shown(reason, most), size(visible(reason)) > most
+
+
+def _controls(gate: Gate, *, whole: bool, unread: bool) -> Block:
+    """``whole``: all the arguments stand above; ``unread``: not all of the reason does."""
+    full = button(words.VIEW_IN_FULL, c.FULL, style=None if whole else "primary")
+    row = [approve(gate)] if whole else [full]
+    row += [reject(gate), button(words.REJECT_WITH_REASON, c.REJECT_REASON, gate.doc.args_digest or "")]
+    if whole and unread:
+        row.append(full)
+    return actions(c.block_id(gate.id, 0, "gate"), row)
+
+
+def approve(gate: Gate) -> Block:
+    """The button. Its dots say that a reason is asked for first."""
+    text = words.APPROVE + ("…" if gate.doc.policy.reason == "always" else "")
+    return button(text, c.APPROVE, gate.doc.args_digest or "", style="primary")
+
+
+def reject(gate: Gate) -> Block:
+    text = words.REJECT + ("" if gate.doc.policy.reason == "never" else "…")
+    return button(text, c.REJECT, gate.doc.args_digest or "", style="danger")
+
+
+def tool_line(gate: Gate) -> Block:
+    return line(piece(words.APPROVAL), piece(shown(gate.doc.tool_name, TOOL_BYTES), code=True))
 
 
 def facts(gate: Gate) -> list[str]:
-    """Risk, quorum and digest, in small print, as markup."""
+    """Risk, quorum, whether a reason is wanted, and the digest, as markup."""
     doc, policy = gate.doc, gate.doc.policy
     found = [words.RISKS[doc.risk]] if doc.risk else []
     for action, need, say in (
         (Action.APPROVE, policy.quorum, words.votes),
         (Action.DENY, policy.reject_quorum, words.votes_against),
     ):
-        names = [mention(vote.by) for vote in gate.votes if vote.action is action]
-        if names or (need > 1 and action is Action.APPROVE):
-            found.append(say(len(names), need, ", ".join(names)))
+        voters = [vote.by for vote in gate.votes if vote.action is action]
+        if voters or (need > 1 and action is Action.APPROVE):
+            found.append(say(len(voters), need, words.and_more(*names(voters, VOTERS_BYTES))))
+    if policy.reason != "never":
+        found.append(words.REASON_WANTED[policy.reason])
     return [*found, words.digest((doc.args_digest or "")[:8])]

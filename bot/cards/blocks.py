@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from core.policy import Actor, Person
+
 Block = dict[str, Any]
 
 
@@ -29,6 +31,11 @@ def context(*texts: str) -> Block:
     }
 
 
+def note(text: str) -> Block:
+    """A line in small print that is no markup: safe for an agent's text."""
+    return {"type": "context", "elements": [plain(text)]}
+
+
 def divider() -> Block:
     return {"type": "divider"}
 
@@ -49,12 +56,19 @@ def piece(text: str, *, bold: bool = False, italic: bool = False, code: bool = F
     return {"type": "text", "text": text} | ({"style": style} if style else {})
 
 
+def person(actor: Actor) -> Block:
+    """Somebody's name in rich text: a person as a mention, an API key by its name."""
+    if isinstance(actor, Person):
+        return {"type": "user", "user_id": actor.user}
+    return piece(f"API key {actor.key}")
+
+
 def line(*pieces: Block) -> Block:
-    return {"type": "rich_text_section", "elements": [p for p in pieces if p["text"]]}
+    return {"type": "rich_text_section", "elements": [p for p in pieces if p.get("text") != ""]}
 
 
-def bullets(lines: Sequence[Block]) -> Block:
-    return {"type": "rich_text_list", "style": "bullet", "elements": list(lines)}
+def listing(lines: Sequence[Block], *, ordered: bool = False) -> Block:
+    return {"type": "rich_text_list", "style": "ordered" if ordered else "bullet", "elements": list(lines)}
 
 
 def quote(text: str) -> Block:

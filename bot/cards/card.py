@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from bot import words
-from bot.cards.approval import approval_blocks
-from bot.cards.blocks import Block, context, divider, header, line, piece, rich
-from bot.cards.custom import custom_answer, custom_blocks
-from bot.cards.limits import HEADER_TEXT, MESSAGE_BLOCKS, MESSAGE_BYTES, text_bytes
-from bot.cards.question import answer_lines, question_blocks
-from bot.cards.text import cut, date, escape, mention, visible
-from core.gates import Gate, Kind, Outcome
+from bot.cards.approval import VOTERS_BYTES, approval_blocks
+from bot.cards.blocks import Block, context, divider, header, note
+from bot.cards.custom import custom_blocks
+from bot.cards.limits import HEADER_TEXT, MESSAGE_BLOCKS, MESSAGE_BYTES
+from bot.cards.question import drafts_bytes, question_blocks
+from bot.cards.settled import settled_blocks
+from bot.cards.text import cut, date, escape, length, mention, one_line, visible
+from bot.cards.weight import weight
+from core.gates import Gate, Kind
 from core.runs import Run
 
-GATE_BYTES = 7000
-"""What a lone gate may take of a message; the rest is for the header and our own words."""
-SHARED_BYTES = 2300
-"""What each of several gates may take: three of them fit into one message."""
-ROOM_BYTES = 600
-"""Left free in each message for what is added later: votes, drafts, who settled it."""
-SETTLED_BYTES = 1200
+HEAD_BYTES: Final = 800
+"""For the header and the line below it."""
+ROOM_BYTES: Final = MESSAGE_BYTES - HEAD_BYTES
+"""What the gates of one message may take together, at any time of their lives."""
+HEAD_BLOCKS: Final = 2
+LONE_BYTES: Final = 5800
+"""What a lone gate may show of the agent's text; the rest is for our own words and for what people pick."""
+SHARED_BYTES: Final = 2300
+"""What each of several gates may show."""
+SETTLED_BYTES: Final = 900
+"""What a settled gate gets at least: what it was, who settled it, and some of the answer."""
+SETTLED_MOST: Final = 2500
+"""More than this of a settled gate only pushes the thread away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,55 +43,78 @@ class Message:
 
 
 def pack(run: Run) -> list[tuple[int, ...]]:
-    """Which gates share a message: in order, as many as fit while all of them are pending.
+    """Which gates share a message: in order, as many as fit whatever becomes of them.
 
     Made from what never changes about a run, so that it comes out the same every time.
     """
-    budget = gate_budget(run)
     parts: list[list[int]] = []
     blocks_left = bytes_left = 0
     for gate in run.gates:
-        rendered = pending_blocks(gate, budget)
-        blocks, size = len(rendered) + 1, text_bytes(rendered)
-        if not parts or blocks > blocks_left or size > bytes_left:
+        blocks, room = _claim(gate, gate_budget(run))
+        if not parts or blocks > blocks_left or room > bytes_left:
             parts.append([])
-            blocks_left, bytes_left = MESSAGE_BLOCKS - 8, MESSAGE_BYTES - ROOM_BYTES - 2 * HEADER_TEXT
+            blocks_left, bytes_left = MESSAGE_BLOCKS - HEAD_BLOCKS, ROOM_BYTES
         parts[-1].append(gate.doc.index)
-        blocks_left, bytes_left = blocks_left - blocks, bytes_left - size
+        blocks_left, bytes_left = blocks_left - blocks, bytes_left - room
     return [tuple(part) for part in parts]
 
 
 def gate_budget(run: Run) -> int:
     """Bytes of agent text that each gate of a run may show on the card."""
-    return max(SHARED_BYTES, GATE_BYTES // len(run.gates))
+    return max(SHARED_BYTES, LONE_BYTES // len(run.gates))
+
+
+def _claim(gate: Gate, budget: int) -> tuple[int, int]:
+    """The blocks and bytes that a gate may come to need, made from what never changes about it."""
+    untouched = gate.model_copy(update={"votes": (), "drafts": {}})
+    blocks = pending_blocks(untouched, budget)
+    # a divider, and a line of progress
+    return len(blocks) + 2, max(weight(blocks) + _growth(gate), SETTLED_BYTES)
+
+
+def _growth(gate: Gate) -> int:
+    """How many bytes a pending gate may grow by what people do."""
+    if gate.doc.kind is Kind.QUESTION:
+        return drafts_bytes(gate)
+    policy = gate.doc.policy
+    return (VOTERS_BYTES + 50) * ((policy.quorum > 1) + (policy.reject_quorum > 1))
 
 
 def render(run: Run, parts: Sequence[tuple[int, ...]]) -> list[Message]:
     """The messages of a run's card, one for each part."""
-    return [_message(run, part, first=number == 0) for number, part in enumerate(parts)]
+    return [_message(run, parts, number) for number in range(len(parts))]
 
 
-def _message(run: Run, part: tuple[int, ...], *, first: bool) -> Message:
-    title = visible(run.doc.title or words.DEFAULT_TITLE)
-    blocks = [header(cut(title, HEADER_TEXT)), context(" · ".join(_facts(run)))] if first else []
-    for index in part:
-        gate = run.gates[index]
-        if blocks:
-            blocks.append(divider())
-        blocks += pending_blocks(gate, gate_budget(run)) if gate.pending else settled_blocks(gate)
-    pending = sum(run.gates[index].pending for index in part)
-    return Message(part, blocks, words.fallback(escape(cut(title, HEADER_TEXT)), pending, len(part)))
+def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int) -> Message:
+    gates, budget = [run.gates[index] for index in parts[number]], gate_budget(run)
+    blocks = _head(run, number, len(parts))
+    claims = [_claim(gate, budget)[1] for gate in gates]
+    spare = max(ROOM_BYTES - sum(claims), 0) // len(gates)
+    for gate, claim in zip(gates, claims, strict=True):
+        blocks.append(divider())
+        if gate.pending:
+            blocks += pending_blocks(gate, budget)
+        else:
+            blocks += settled_blocks(gate, min(claim + spare, SETTLED_MOST))
+    pending = sum(gate.pending for gate in gates)
+    return Message(parts[number], blocks, words.fallback(escape(_title(run)), pending, len(gates)))
 
 
-def _facts(run: Run) -> list[str]:
-    """Who asks, for whom, until when, as markup."""
+def _title(run: Run) -> str:
+    return cut(one_line(visible(run.doc.title or "")) or words.DEFAULT_TITLE, HEADER_TEXT, length)
+
+
+def _head(run: Run, number: int, count: int) -> list[Block]:
+    """What it is about, who asks, for whom, until when; in the thread's later messages only what they go on with."""
+    if number:
+        return [note(f"{_title(run)} ({words.continued(number + 1, count)})")]
     facts = [words.asked_by(run.doc.owner, run.doc.host)]
     if run.doc.requester:
         facts.append(words.asked_for(mention(run.doc.requester)))
     pending = [gate.deadline for gate in run.gates if gate.pending]
     if pending:
         facts.append(words.until(date(min(pending))))
-    return facts
+    return [header(_title(run)), context(" · ".join(facts))]
 
 
 def pending_blocks(gate: Gate, budget: int) -> list[Block]:
@@ -93,34 +125,3 @@ def pending_blocks(gate: Gate, budget: int) -> list[Block]:
             return approval_blocks(gate, budget)
         case Kind.CUSTOM:
             return custom_blocks(gate, budget)
-
-
-def settled_blocks(gate: Gate) -> list[Block]:
-    """A settled gate: what was asked, and who settled it how and when. No buttons."""
-    lines = [_asked(gate)]
-    if gate.status == Outcome.ANSWERED:
-        lines += (
-            answer_lines(gate, SETTLED_BYTES)
-            if gate.doc.kind is Kind.QUESTION
-            else custom_answer(gate, SETTLED_BYTES)
-        )
-    elif gate.decision and (word := gate.decision.comment or gate.decision.detail):
-        lines.append(line(piece(cut(visible(word), SETTLED_BYTES // 2), italic=True)))
-    return [rich(*lines), context(settled_line(gate))]
-
-
-def _asked(gate: Gate) -> Block:
-    if gate.doc.kind is Kind.QUESTION:
-        texts = [visible(q.question) for q in gate.asks.questions]
-        share = SETTLED_BYTES // 2 // len(texts)
-        return line(piece(" · ".join(cut(text, share) for text in texts)))
-    return line(piece(cut(visible(gate.doc.tool_name), 300), code=True))
-
-
-def settled_line(gate: Gate) -> str:
-    """`✅ Approved by @ana · Today at 10:00`, as markup."""
-    decision = gate.decision
-    if decision is None:
-        raise ValueError(f"{gate.id} is pending")
-    who = ", ".join(mention(actor) for actor in decision.by)
-    return words.settled_line(decision.outcome, who, date(decision.at), words.via(decision.via))

@@ -6,19 +6,20 @@ import json
 
 from bot import words
 from bot.cards import controls as c
-from bot.cards.approval import arguments
+from bot.cards.approval import TOOL_BYTES
+from bot.cards.arguments import arguments
 from bot.cards.blocks import Block, actions, button, code, context, line, piece, rich
-from bot.cards.text import cut, size, visible
+from bot.cards.text import cut, shown, size
 from core.gates import Gate
 
 
 def custom_blocks(gate: Gate, budget: int) -> list[Block]:
     """The blocks of a pending custom gate, with at most ``budget`` bytes of the agent's text."""
-    title = line(piece(words.CUSTOM), piece(cut(visible(gate.doc.tool_name), 300), code=True))
-    text = arguments(gate)
-    room = budget - 400
+    tool = shown(gate.doc.tool_name, TOOL_BYTES)
+    room = budget - size(tool)
+    text = arguments(gate, room)
     whole = size(text) <= room
-    blocks = [rich(title, code(cut(text, room)))]
+    blocks = [rich(line(piece(words.CUSTOM), piece(tool, code=True)), code(cut(text, room)))]
     if not whole:
         blocks.append(context(words.CUSTOM_CUT))
     row = [button(words.ANSWER, c.ANSWER, style="primary")]
@@ -34,4 +35,4 @@ def custom_answer(gate: Gate, budget: int) -> list[Block]:
     if values is None:
         return []
     text = values if isinstance(values, str) else json.dumps(values, ensure_ascii=False)
-    return [line(piece(cut(visible(text), budget)))]
+    return [line(piece(words.ARROW), piece(shown(text, budget), bold=True))]

@@ -79,6 +79,6 @@ def _entry(row: Mapping[str, Any], question: Question) -> Entry:
 
 
 def drafts_of(gate: Gate) -> dict[str, Draft]:
-    """Everybody's draft of a gate that has an entry, by speaker (`T1:U1`)."""
-    loaded = {speaker: load_draft(gate, stored) for speaker, stored in gate.drafts.items()}
+    """Everybody's draft of a gate that has an entry, by speaker (`T1:U1`), in an order that stays the same."""
+    loaded = {speaker: load_draft(gate, stored) for speaker, stored in sorted(gate.drafts.items())}
     return {speaker: draft for speaker, draft in loaded.items() if draft.answered}

@@ -6,41 +6,46 @@ from typing import Final
 
 from bot import words
 from bot.cards import controls as c
-from bot.cards.approval import arguments, facts
+from bot.cards.approval import TOOL_BYTES, approve, facts, reject, tool_line
 from bot.cards.blocks import (
     Block,
     actions,
-    bullets,
     button,
     checkboxes,
-    code,
     context,
     field,
     line,
+    listing,
     modal,
     option,
     piece,
-    quote,
     radio,
     rich,
     text_input,
 )
-from bot.cards.card import settled_blocks
+from bot.cards.card import SETTLED_MOST
 from bot.cards.controls import Where
 from bot.cards.drafts import Draft, Entry
-from bot.cards.limits import INPUT_LABEL, OPTION_DESCRIPTION
-from bot.cards.question import options
-from bot.cards.text import chunks, cut, visible
+from bot.cards.labels import labels
+from bot.cards.limits import INPUT_TEXT, OPTION_DESCRIPTION, OPTION_TEXT
+from bot.cards.reading import pages, read_at_once
+from bot.cards.settled import settled_blocks, settled_line
+from bot.cards.text import cut, length, one_line, visible
 from core.gates import MAX_COMMENT, Gate, Kind
 from core.questions import Question
 
 TEXT: Final = "text"
 """The block id of a modal's lone text field."""
 RESPONSE: Final = "response"
-COMMENT_CHARS: Final = min(3000, MAX_COMMENT)
-CHUNK: Final = 2800
-"""Bytes of a piece of a long text: under what Slack takes in one text object."""
-PAGE_CHUNKS: Final = 8
+COMMENT_CHARS: Final = min(INPUT_TEXT, MAX_COMMENT)
+LABEL: Final = 300
+"""Characters of a question that stand above its field; a longer one is told before the field, in full."""
+FORM_LABELS: Final = 2000
+"""Bytes of all labels of a question: as much as four options can hold."""
+FORM_BYTES: Final = 100_000
+"""What the questions may take in a form before they are cut; a view may have 250 kB as JSON."""
+ASKED_BYTES: Final = 700
+"""What a question takes in a modal that only recalls it."""
 
 
 def other(gate: Gate, number: int, entry: Entry) -> Block:
@@ -77,7 +82,7 @@ def reason(gate: Gate, verb: str, digest: str) -> Block:
     rejecting = verb == c.REJECT_REASON
     element = text_input(TEXT, most=COMMENT_CHARS, focus=True)
     blocks = [
-        rich(line(piece(words.APPROVAL), piece(cut(visible(gate.doc.tool_name), 300), code=True))),
+        rich(tool_line(gate)),
         field(TEXT, words.REASON_LABEL, element, hint=words.REASON_HINT),
     ]
     return _form(
@@ -93,7 +98,7 @@ def answer(gate: Gate) -> Block:
     """The answer to a custom gate."""
     element = text_input(TEXT, focus=True)
     blocks = [
-        rich(line(piece(words.CUSTOM), piece(cut(visible(gate.doc.tool_name), 300), code=True))),
+        rich(line(piece(words.CUSTOM), piece(cut(visible(gate.doc.tool_name), TOOL_BYTES), code=True))),
         field(TEXT, words.ANSWER_LABEL, element, hint=words.ANSWER_HINT),
     ]
     return _form(words.ANSWER_TITLE, blocks, c.ANSWER, Where(gate.id))
@@ -101,12 +106,13 @@ def answer(gate: Gate) -> Block:
 
 def form(gate: Gate, draft: Draft) -> Block:
     """All questions of a call in one modal, with what the person has drafted."""
+    questions = gate.asks.questions
     blocks: list[Block] = []
-    for number, question in enumerate(gate.asks.questions):
+    for number, question in enumerate(questions):
         entry = draft.entries[number]
-        blocks.append(_choices(number, question, entry))
-        initial = cut(entry.other, 3000) if entry.other else None
-        element = text_input(TEXT, multiline=False, initial=initial)
+        blocks += _choices(number, question, entry, FORM_BYTES // len(questions))
+        initial = entry.other[:INPUT_TEXT] if entry.other else None
+        element = text_input(TEXT, multiline="\n" in (initial or ""), initial=initial)
         blocks.append(field(other_block(number), words.FORM_OTHER, element, optional=True))
     blocks.append(field(RESPONSE, words.RESPONSE_LABEL, text_input(TEXT), optional=True))
     return _form(words.FORM_TITLE, blocks, c.FORM, Where(gate.id))
@@ -120,21 +126,26 @@ def other_block(number: int) -> str:
     return f"other-{number}"
 
 
-def _choices(number: int, question: Question, entry: Entry) -> Block:
+def _choices(number: int, question: Question, entry: Entry, budget: int) -> list[Block]:
+    """A question's field; before it the whole text, if that is more than the field can show."""
+    header, text = visible(question.header), visible(question.question)
+    shown = labels(question, FORM_LABELS)
+    full = [visible(choice.description) for choice in question.options]
     described = [
-        option(o["text"]["text"], o["value"], cut(visible(choice.description), OPTION_DESCRIPTION))
-        for o, choice in zip(
-            options([visible(choice.label) for choice in question.options]), question.options, strict=True
-        )
+        option(label, str(index), cut(one_line(description), OPTION_DESCRIPTION, length))
+        for index, (label, description) in enumerate(zip(shown.texts, full, strict=True))
     ]
+    whole = len(text) <= LABEL and all(length(description) <= OPTION_DESCRIPTION for description in full)
+    whole = whole and all(length(visible(choice.label)) <= OPTION_TEXT for choice in question.options)
     picked = [described[index] for index in entry.picked]
     element = (
         checkboxes(TEXT, described, picked)
         if question.multi_select
         else radio(TEXT, described, picked[0] if picked else None)
     )
-    label = cut(f"{visible(question.header)}: {visible(question.question)}", INPUT_LABEL)
-    return field(picks_block(number), label, element, optional=True)
+    before = [] if whole else read_at_once(question, budget)
+    label = f"{header}: {cut(text, LABEL, length)}"
+    return [*before, field(picks_block(number), label, element, optional=True)]
 
 
 def full(gate: Gate, page: int) -> Block:
@@ -142,48 +153,41 @@ def full(gate: Gate, page: int) -> Block:
 
     An approval is given on the last page: by then all of the arguments have been in view.
     """
-    texts = chunks(_everything(gate), CHUNK)
-    pages = [texts[i : i + PAGE_CHUNKS] for i in range(0, len(texts), PAGE_CHUNKS)]
-    page = min(max(page, 0), len(pages) - 1)
+    found = pages(gate)
+    page = min(max(page, 0), len(found) - 1)
     doc = gate.doc
-    blocks = [rich(line(piece(cut(visible(doc.tool_name), 300), code=True)))]
-    if doc.kind is Kind.APPROVAL and page == 0:
-        if doc.reason:
-            blocks += [rich(quote(text)) for text in chunks(visible(doc.reason), CHUNK)]
-        blocks.append(context(*facts(gate)))
-    blocks += [rich(code(text)) for text in pages[page]]
-    row = []
-    if page > 0:
-        row.append(button(words.PREVIOUS, f"{c.PAGE}:{page - 1}"))
-    if page < len(pages) - 1:
-        row.append(button(words.NEXT, f"{c.PAGE}:{page + 1}"))
-    elif doc.kind is Kind.APPROVAL:
-        row.append(button(words.APPROVE, c.APPROVE, doc.args_digest or "", style="primary"))
-        row.append(button(words.REJECT, c.REJECT, doc.args_digest or "", style="danger"))
-    if len(pages) > 1:
-        blocks.append(context(words.page(page + 1, len(pages))))
-    if row:
+    blocks: list[Block] = []
+    if doc.kind is not Kind.QUESTION:
+        blocks.append(rich(line(piece(cut(visible(doc.tool_name), TOOL_BYTES), code=True))))
+    if doc.kind is Kind.APPROVAL:
+        blocks.append(context(" · ".join(facts(gate))))
+    blocks += found[page]
+    if len(found) > 1:
+        blocks.append(context(words.page(page + 1, len(found))))
+    if not gate.pending:
+        blocks.append(context(settled_line(gate)))
+    if row := _full_controls(gate, page, len(found)):
         blocks.append(actions(c.block_id(gate.id, 0, "full"), row))
     where = Where(gate.id, page=page)
     return modal(words.FULL_TITLE, blocks, callback_id=c.FULL, metadata=where.dump(), submit=None)
 
 
-def _everything(gate: Gate) -> str:
-    if gate.doc.kind is not Kind.QUESTION:
-        return arguments(gate)
-    parts = []
-    for question in gate.asks.questions:
-        parts.append(f"{visible(question.header)}: {visible(question.question)}")
-        for choice in question.options:
-            parts.append(f"• {visible(choice.label)}\n{visible(choice.description)}")
-            if choice.markdown:
-                parts.append(visible(choice.markdown))
-    return "\n\n".join(parts)
+def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:
+    row = []
+    if page > 0:
+        row.append(button(words.PREVIOUS, f"{c.PAGE}:{page - 1}"))
+    if page < count - 1:
+        row.append(button(words.NEXT, f"{c.PAGE}:{page + 1}"))
+    elif gate.doc.kind is Kind.APPROVAL and gate.pending:
+        row += [approve(gate), reject(gate)]
+    return row
 
 
 def settled(gate: Gate) -> Block:
     """What a modal turns into when its gate is settled: who, what, when, and nothing to click."""
-    return modal(words.SETTLED_TITLE, settled_blocks(gate), callback_id=c.FULL, metadata="", submit=None)
+    return modal(
+        words.SETTLED_TITLE, settled_blocks(gate, SETTLED_MOST), callback_id=c.FULL, metadata="", submit=None
+    )
 
 
 def refusal(text: str) -> Block:
@@ -192,12 +196,12 @@ def refusal(text: str) -> Block:
 
 
 def _asked(question: Question) -> list[Block]:
-    text = cut(visible(question.question), CHUNK // 4)
+    text = cut(visible(question.question), ASKED_BYTES)
     lines = [
         line(piece(visible(choice.label), bold=True), piece(f" — {cut(visible(choice.description), 300)}"))
         for choice in question.options
     ]
-    return [line(piece(f"{visible(question.header)}: ", bold=True), piece(text)), bullets(lines)]
+    return [line(piece(f"{visible(question.header)}: ", bold=True), piece(text)), listing(lines)]
 
 
 def _form(

@@ -2,84 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from bot import words
 from bot.cards import controls as c
 from bot.cards.blocks import (
     Block,
     actions,
-    bullets,
     button,
     context,
     line,
+    listing,
     multi_select,
     option,
+    person,
     piece,
     rich,
     select,
 )
-from bot.cards.drafts import drafts_of
-from bot.cards.limits import OPTION_TEXT
-from bot.cards.text import cut, mention, size, visible
+from bot.cards.drafts import Draft, Entry, drafts_of
+from bot.cards.labels import NUMBER, Labels, alike, labels, numbered
+from bot.cards.text import mention, shown, size, visible
 from core.gates import Gate
 from core.policy import Person
 from core.questions import Question
 
-SHORT_LABEL = 40
-"""Bytes of a label up to which an option is a button of its own; Slack may cut longer ones on a phone."""
+CONTROLS_SHARE = 0.4
+"""How much of a question's room its buttons or menu may take: they repeat the labels."""
+HEADER_BYTES = 60
+SEPARATOR = " — "
+PICKERS = 3
+"""How many people's picks a question shows by name; the others are counted."""
+PICK_BYTES = 40
+WHO_BYTES = 45
+"""A mention, with what separates it from the next."""
+DRAFTS_BYTES = PICKERS * (WHO_BYTES + PICK_BYTES) + 40
+"""What drafts add to one question, at most."""
+PROGRESS_BYTES = PICKERS * (WHO_BYTES + 10) + 50
 
 
 def question_blocks(gate: Gate, budget: int) -> list[Block]:
-    """The blocks of a pending question gate, with at most ``budget`` bytes of the agent's text."""
-    questions = gate.asks.questions
+    """The blocks of a pending question gate, with at most ``budget`` bytes of the agent's text.
+
+    What people have drafted comes on top, within `drafts_bytes`.
+    """
+    questions, drafts = gate.asks.questions, drafts_of(gate)
     share = budget // len(questions)
     blocks, whole = [], True
     for number, question in enumerate(questions):
-        shown, complete = _question(gate, number, question, share)
-        blocks += shown
-        whole = whole and complete
+        fitted = _fitted(question, share)
+        picks = _picks(number, question, drafts)
+        blocks += [rich(*fitted.lines, *picks), _option_controls(gate, number, question, fitted.labels)]
+        whole = whole and fitted.whole
     if not whole:
         blocks.append(context(words.TEXT_CUT))
-    if len(questions) > 1:
-        blocks += [context(text) for text in _progress(gate)]
+    elif any(choice.markdown for question in questions for choice in question.options):
+        blocks.append(context(words.PREVIEWS))
+        whole = False
+    if len(questions) > 1 and drafts:
+        blocks.append(context(_progress(drafts, len(questions))))
     return [*blocks, _gate_controls(gate, whole)]
 
 
-def _question(gate: Gate, number: int, question: Question, budget: int) -> tuple[list[Block], bool]:
-    """One question with its controls, and whether all of its text is there."""
-    text = cut(visible(question.question), budget // 2)
-    room = (budget - size(text)) // len(question.options)
-    lines, whole = [], text == visible(question.question)
-    for choice in question.options:
-        label = visible(choice.label)
-        description = cut(visible(choice.description), max(room - size(label), 60))
-        whole = whole and description == visible(choice.description) and not choice.markdown
-        lines.append(line(piece(label, bold=True), piece(f" — {description}")))
-    asked = line(piece(f"{visible(question.header)}: ", bold=True), piece(text))
-    return [rich(asked, bullets(lines)), _option_controls(gate, number, question)], whole
+def drafts_bytes(gate: Gate) -> int:
+    """How much a question gate may grow by what people pick."""
+    return len(gate.asks.questions) * DRAFTS_BYTES + PROGRESS_BYTES
 
 
-def _option_controls(gate: Gate, number: int, question: Question) -> Block:
-    labels = [visible(choice.label) for choice in question.options]
+class _Fitted(NamedTuple):
+    """A question as it fits: its lines, the labels on its controls, and whether all of the text is there."""
+
+    lines: list[Block]
+    labels: Labels
+    whole: bool
+
+
+def _fitted(question: Question, budget: int) -> _Fitted:
+    for_controls = int(budget * CONTROLS_SHARE)
+    on_controls = labels(question, for_controls)
+    header = shown(question.header, HEADER_BYTES)
+    room = budget - on_controls.size - NUMBER * len(question.options) - size(header)
+    text = shown(question.question, room // 2)
+    lines, whole = _options(question, room - size(text))
+    if alike([label for label, _ in lines]):
+        # what is told apart on a button may look alike in a list that is cut shorter
+        on_controls = numbered(question, for_controls)
+    items = [
+        line(piece(label, bold=True), piece(f"{SEPARATOR}{description}" if description else ""))
+        for label, description in lines
+    ]
+    asked = line(piece(f"{header}: ", bold=True), piece(text))
+    whole = whole and _uncut(question.header, header) and _uncut(question.question, text)
+    return _Fitted([asked, listing(items, ordered=on_controls.numbered)], on_controls, whole)
+
+
+def _options(question: Question, budget: int) -> tuple[list[tuple[str, str]], bool]:
+    """Labels and descriptions, and whether nothing had to be cut. What one option leaves is for the later ones."""
+    lines: list[tuple[str, str]] = []
+    whole = True
+    for place, choice in enumerate(question.options):
+        room = budget // (len(question.options) - place) - size(SEPARATOR)
+        needed = size(shown(choice.description, room))
+        label = shown(choice.label, max(room * 2 // 3, room - needed))
+        description = shown(choice.description, room - size(label))
+        lines.append((label, description))
+        budget -= size(label) + size(SEPARATOR) + size(description)
+        whole = whole and _uncut(choice.label, label) and _uncut(choice.description, description)
+    return lines, whole
+
+
+def _uncut(text: str, shown_text: str) -> bool:
+    return len(text) <= len(shown_text) and visible(text) == shown_text
+
+
+def _option_controls(gate: Gate, number: int, question: Question, on_controls: Labels) -> Block:
     row = c.block_id(gate.id, number, "options")
     other = button(words.OTHER, c.OTHER)
     if question.multi_select:
-        menu = multi_select(c.CHOOSE, words.CHOOSE_SOME, options(labels))
+        menu = multi_select(c.CHOOSE, words.CHOOSE_SOME, options(on_controls.texts))
         lone = [button(words.SUBMIT, c.SUBMIT, style="primary")] if len(gate.asks.questions) == 1 else []
         return actions(row, [menu, *lone, other])
-    if all(size(label) <= SHORT_LABEL for label in labels):
-        picks = [button(label, f"{c.PICK}:{index}") for index, label in enumerate(labels)]
+    if on_controls.short:
+        picks = [button(label, f"{c.PICK}:{index}") for index, label in enumerate(on_controls.texts)]
         return actions(row, [*picks, other])
-    return actions(row, [select(c.CHOOSE, words.CHOOSE_ONE, options(labels)), other])
+    return actions(row, [select(c.CHOOSE, words.CHOOSE_ONE, options(on_controls.texts)), other])
 
 
-def options(labels: Sequence[str]) -> list[Block]:
-    """Options of a menu; labels that would look alike after a cut get a number in front."""
-    cuts = [cut(label, OPTION_TEXT) for label in labels]
-    if len(set(cuts)) < len(cuts):
-        cuts = [cut(f"{number}. {label}", OPTION_TEXT) for number, label in enumerate(labels, start=1)]
-    return [option(text, str(index)) for index, text in enumerate(cuts)]
+def options(texts: Sequence[str]) -> list[Block]:
+    """Options of a menu. Their values are indexes."""
+    return [option(text, str(index)) for index, text in enumerate(texts)]
 
 
 def _gate_controls(gate: Gate, whole: bool) -> Block:
@@ -93,34 +145,64 @@ def _gate_controls(gate: Gate, whole: bool) -> Block:
     return actions(c.block_id(gate.id, 0, "gate"), row)
 
 
-def _progress(gate: Gate) -> Iterator[str]:
-    """Who has answered how much, as markup: `@ana: 1 of 3 answered`."""
-    for person, draft in drafts_of(gate).items():
-        yield words.progress(draft.answered, len(draft.entries), _who(person))
+# what people have picked
 
 
-def _who(speaker: str) -> str:
+def _picks(number: int, question: Question, drafts: Mapping[str, Draft]) -> list[Block]:
+    """Who picks what, as one line: `Picked, not submitted: @ana Focused · @ben Broad`."""
+    given = {who: draft.entries[number] for who, draft in drafts.items() if draft.entries[number].given}
+    if not given:
+        return []
+    pieces = [piece(words.PICKED_SO_FAR, italic=True)]
+    for place, (who, entry) in enumerate(list(given.items())[:PICKERS]):
+        text = shown(_words_of(question, entry), PICK_BYTES)
+        pieces += [piece(" · " if place else ""), person(_person(who)), piece(f" {text}")]
+    if len(given) > PICKERS:
+        pieces.append(piece(words.and_more("", len(given) - PICKERS)))
+    return [line(*pieces)]
+
+
+def _words_of(question: Question, entry: Entry) -> str:
+    value = entry.value(question)
+    return ", ".join(value) if isinstance(value, list) else value or ""
+
+
+def _progress(drafts: Mapping[str, Draft], count: int) -> str:
+    """Who has answered how much, as markup: `@ana: 1 of 3 picked`."""
+    people = list(drafts.items())
+    said = [words.progress(draft.answered, count, mention(_person(who))) for who, draft in people[:PICKERS]]
+    return words.progress_line(words.and_more(" · ".join(said), len(people) - len(said)))
+
+
+def _person(speaker: str) -> Person:
     team, _, user = speaker.partition(":")
-    return mention(Person(team=team, user=user))
+    return Person(team=team, user=user)
+
+
+# what was answered
 
 
 def answer_lines(gate: Gate, budget: int) -> list[Block]:
-    """What was answered, a line a question, as rich text lines."""
+    """What was answered, a line a question, as rich text lines within ``budget`` bytes."""
+    return [
+        line(piece(f"{head}: " if head else words.ARROW), piece(shown(text, share), bold=True))
+        for head, text, share in _answers(gate, budget)
+    ]
+
+
+def _answers(gate: Gate, budget: int) -> Iterator[tuple[str, str, int]]:
     values = gate.decision.values if gate.decision else None
     if not isinstance(values, dict):
-        return []
-    answers = values.get("answers")
-    lines = []
+        return
+    answers, response = values.get("answers"), values.get("response")
+    given = answers if isinstance(answers, dict) else {}
+    share = budget // (len(given) + bool(response) or 1)
+    lone = len(gate.asks.questions) == 1
     for question in gate.asks.questions:
-        answer = answers.get(question.question) if isinstance(answers, dict) else None
+        answer = given.get(question.question)
         if answer is not None:
             text = ", ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
-            lines.append(
-                line(
-                    piece(f"{visible(question.header)}: ", bold=True),
-                    piece(cut(visible(text), budget // len(gate.asks.questions))),
-                )
-            )
-    if response := values.get("response"):
-        lines.append(line(piece(cut(visible(str(response)), budget // 2))))
-    return lines
+            head = "" if lone else shown(question.header, HEADER_BYTES)
+            yield head, text, share - size(head) - 8
+    if response:
+        yield words.RESPONSE_TITLE, str(response), share - size(words.RESPONSE_TITLE) - 8

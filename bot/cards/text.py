@@ -1,20 +1,37 @@
 """Text on its way into Slack. An agent's text is hostile: it goes into plain and rich text, never markup.
 
-Slack may escape `&`, `<` and `>` before it counts, so every size here is that of the escaped text.
+Slack may escape `&`, `<` and `>` before it counts, so every measure here is that of the escaped text: `size`
+in bytes for what a message holds in all, `length` in characters for the limit of one text object.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from core.clock import iso
 from core.policy import Actor, Person
 
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_KEPT: Final = frozenset("\n\t\u200d\u200c")
-"""Line breaks and tabs, and the joiners that emoji and several scripts are written with."""
+_UNUSUAL: Final = re.compile(
+    r"[^\x20-\x7e\n\t\u00a1-\u00ac\u00ae-\u02ff\u3041-\u3096\u30a0-\u30ff\u4e00-\u9fff\uac00-\ud7a3]"
+)
+"""All but the letters that most texts consist of, each of which is looked at closely."""
+_JOINS: Final = re.compile(r"[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""What emoji and several scripts are put together with: joiners and variation selectors."""
+_BLANK: Final = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
+"""What Unicode counts as marks, letters, signs or nothing yet, and no font shows."""
+_KEYCAP: Final = "\u20e3"
+_ELLIPSIS: Final = "…"
+
+Measure = Callable[[str], int]
 
 
 def escape(text: str) -> str:
@@ -25,57 +42,89 @@ def escape(text: str) -> str:
 def visible(text: str) -> str:
     """The text with what a reader cannot see written out: control and bidi characters as `\\u202e`.
 
-    An argument that reads one way and runs another is the oldest trick there is (CVE-2021-42574).
+    An argument that reads one way and runs another is the oldest trick there is (CVE-2021-42574). Joiners stay
+    where writing needs them, behind a character beyond ASCII.
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_written(c) for c in text)
+    return _UNUSUAL.sub(_written, text)
 
 
-def _written(char: str) -> str:
-    if char in _KEPT or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp"):
-        return char
-    return json.dumps(char)[1:-1]
+def _written(found: re.Match[str]) -> str:
+    char, text, at = found[0], found.string, found.start()
+    if _JOINS.match(char):
+        shown = text.startswith(_KEYCAP, at + 1) or _takes_joiner(text[at - 1] if at else "", char)
+    else:
+        shown = _shows(char)
+    return char if shown else json.dumps(char)[1:-1]
+
+
+def _takes_joiner(before: str, joiner: str) -> bool:
+    if _JOINS.match(before):
+        # a heart in colour that goes on: U+2764 U+FE0F U+200D
+        return joiner == "\u200d" and before == "\ufe0f"
+    return bool(before) and not before.isascii() and _shows(before)
+
+
+@lru_cache(maxsize=4096)
+def _shows(char: str) -> bool:
+    return unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp") and not _BLANK.match(char)
 
 
 def size(text: str) -> int:
-    """Bytes of the text in UTF-8 after escaping, which is never less than its characters."""
-    return len(escape(text).encode())
+    """Bytes of the text in UTF-8 after escaping."""
+    return len(text.encode()) + _escaping(text)
 
 
-def cut(text: str, most: int) -> str:
-    """The text in at most ``most`` bytes, with an ellipsis where it was cut."""
-    if size(text) <= most:
+def length(text: str) -> int:
+    """Characters of the text after escaping; one beyond the basic plane counts as two, as JavaScript has it."""
+    return len(text.encode("utf-16-le")) // 2 + _escaping(text)
+
+
+def _escaping(text: str) -> int:
+    return 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
+
+
+def cut(text: str, most: int, measure: Measure = size) -> str:
+    """The text in at most ``most`` bytes (or by another measure), with an ellipsis where it was cut."""
+    if measure(text) <= most:
         return text
-    room, kept = most - len("…".encode()), []
-    for char in text:
-        room -= size(char)
-        if room < 0:
-            break
-        kept.append(char)
-    return "".join(kept).rstrip() + "…"
+    room = most - measure(_ELLIPSIS)
+    return _head(text, room, measure).rstrip() + _ELLIPSIS if room >= 0 else ""
+
+
+def shown(text: str, most: int, measure: Measure = size) -> str:
+    """What is visible of the text, cut; without a look at more of it than that takes."""
+    return cut(visible(text[: most + 1]), most, measure)
 
 
 def chunks(text: str, most: int) -> list[str]:
     """The whole text in pieces of at most ``most`` bytes, cut at line ends where that wastes little."""
-    found = []
-    while size(text) > most:
-        piece = _head(text, most)
+    found, start = [], 0
+    while start < len(text):
+        piece = _head(text[start : start + most], most, size) or text[start]
         line_end = piece.rfind("\n") + 1
-        if line_end > len(piece) // 2:
+        if start + len(piece) < len(text) and line_end > len(piece) // 2:
             piece = piece[:line_end]
         found.append(piece)
-        text = text[len(piece) :]
-    return [*found, text] if text or not found else found
+        start += len(piece)
+    return found
 
 
-def _head(text: str, most: int) -> str:
-    room = most
-    for index, char in enumerate(text):
-        room -= size(char)
-        if room < 0:
-            return text[:index]
-    return text
+def _head(text: str, most: int, measure: Measure) -> str:
+    """The longest beginning within ``most``. No character measures less than one."""
+    text = text[:most]
+    return text[: bisect_right(range(len(text) + 1), most, key=lambda n: measure(text[:n])) - 1]
+
+
+def one_line(text: str) -> str:
+    """The text as a control shows it: every run of white space is one blank."""
+    return " ".join(text.split())
+
+
+def look(text: str) -> str:
+    """What is left of a text for the eye: texts with the same look cannot be told apart."""
+    return one_line(_JOINS.sub("", unicodedata.normalize("NFKC", text)))
 
 
 def date(ms: int) -> str:
@@ -87,3 +136,14 @@ def date(ms: int) -> str:
 def mention(actor: Actor) -> str:
     """A person as a mention, an API key by its name, as markup."""
     return f"<@{actor.user}>" if isinstance(actor, Person) else f"API key `{actor.key}`"
+
+
+def names(actors: Sequence[Actor], most: int) -> tuple[str, int]:
+    """As many people as fit into ``most`` bytes, as markup, and how many are left out."""
+    shown: list[str] = []
+    for actor in actors:
+        shown.append(mention(actor))
+        if len(", ".join(shown)) > most:
+            shown.pop()
+            break
+    return ", ".join(shown), len(actors) - len(shown)

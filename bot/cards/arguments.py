@@ -1,0 +1,60 @@
+"""The arguments of a call as people read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import JsonValue
+
+from bot.cards.text import visible
+from core.gates import Gate
+
+_STEP: Final = "  "
+
+
+def arguments(gate: Gate, most: int | None = None) -> str:
+    """Indented JSON in the order given, with nothing invisible in it; only the beginning if over ``most`` characters.
+
+    A text of several lines (a script, a letter) stands under its name, a line a piece, each in its own quotes:
+    they are one text when joined. So no line of it can pass for an argument of its own. What cannot be seen is
+    escaped; all the rest is the JSON that it seems to be.
+    """
+    found, length = [], 0
+    for piece in _written(gate.doc.arguments, ""):
+        found.append(piece)
+        length += len(piece)
+        if most is not None and length > most:
+            return visible("".join(found)[: most + 1])
+    return visible("".join(found))
+
+
+def _written(value: JsonValue, indent: str) -> Iterator[str]:
+    inner = indent + _STEP
+    match value:
+        case dict() if value:
+            for place, (name, item) in enumerate(value.items()):
+                yield f"{',' if place else '{'}\n{inner}{_quoted(name)}: "
+                yield from _written(item, inner)
+            yield f"\n{indent}}}"
+        case list() if value:
+            for place, item in enumerate(value):
+                yield f"{',' if place else '['}\n{inner}"
+                yield from _written(item, inner)
+            yield f"\n{indent}]"
+        case str() if "\n" in value[:-1]:
+            for line in _lines(value):
+                yield f"\n{inner}{_quoted(line)}"
+        case _:
+            yield _quoted(value)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text, each with the line break that ends it."""
+    *ended, last = text.split("\n")
+    return [f"{line}\n" for line in ended] + ([last] if last else [])
+
+
+def _quoted(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False)
