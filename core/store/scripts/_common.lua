@@ -66,7 +66,9 @@ local function settle(index, outcome, decision, by, via, fields)
   audit('gate.settled', gate, ',"by":' .. by .. ',"from":"' .. via .. '","outcome":"' .. outcome .. '"' .. fields)
   if redis.call('HINCRBY', RUN, 'open', -1) == 0 then
     redis.call('HSET', RUN, 'status', 'settled')
-    unschedule(AGENDA, LEASES, 'expire:' .. cmd.run)
+    for _, what in ipairs({'expire:', 'remind:', 'escalate:'}) do
+      unschedule(AGENDA, LEASES, what .. cmd.run)
+    end
     schedule(QUEUE, QUEUE_LEASES, cmd.run, now)
     audit('run.settled', nil, ',"by":' .. by .. ',"from":"' .. via .. '"')
     bell('queue ' .. cmd.partition .. ' ' .. redis.call('HGET', RUN, 'host'))
