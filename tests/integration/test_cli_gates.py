@@ -216,7 +216,8 @@ async def test_cancel_takes_a_whole_run(engine: ResumeEngine, shell: Shell) -> N
     assert (await shell("gates", "cancel", run.id)).out == f"{run.id} is settled.\n"
     assert {gate.status for gate in (await engine.run(run.id)).gates} == {Outcome.CANCELLED}
     settled = [e for e in await events(engine, run.id) if e["event"] == "gate.settled"]
-    assert [e["by"] for e in settled] == [{"key": "cli"}] * 2
+    assert [e["by"] for e in settled] == [None] * 2, "nobody decided"
+    assert [e["cancelled_by"] for e in settled] == [{"key": "cli"}] * 2
 
 
 async def test_an_embedded_server_that_runs_is_joined_and_left_running(
