@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +69,22 @@ async def test_list_says_when_there_is_more(engine: ResumeEngine, shell: Shell) 
     assert len(said.lines) == 1
     assert said.err == "There are more than 1: raise --limit.\n"
     assert (await shell("gates", "list", "--limit", "2")).err == ""
+
+
+async def test_on_a_terminal_the_list_is_a_table_with_whole_ids(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, title="A title that is far too long for a narrow terminal to hold on one line")
+    ours, theirs = os.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from bot.cli import main; main()", "gates", "list"),
+        env={**os.environ, **shell.settings, "COLUMNS": "80", "TERM": "xterm"},
+        stdout=theirs,
+    )
+    os.close(theirs)
+    assert await process.wait() == 0
+    shown = os.read(ours, 65_536).decode()
+    os.close(ours)
+    assert run.gates[0].id in shown
+    assert "deadline" in shown.splitlines()[0]
 
 
 async def test_list_as_json_has_one_object_a_line(engine: ResumeEngine, shell: Shell) -> None:
