@@ -77,7 +77,7 @@ class Actions:
     async def handle(self, ack: AsyncAck, body: dict[str, Any], respond: AsyncRespond) -> None:
         """Do what was clicked, tell the person privately if it was refused, then ack.
 
-        A store that is away is raised: Slack then gets no 200, because nothing was saved.
+        A store that is away, and what nobody foresaw, is raised: Slack then gets no 200.
         """
         person, action = person_of(body), body["actions"][0]
         try:
@@ -95,6 +95,9 @@ class Actions:
                 "click.refused", action=action["action_id"], block=action["block_id"], reason=refusal.slug
             )
             word = word_for(refusal, person)
+        except Exception:
+            await self._tell(body, respond, person, words.UNEXPECTED)
+            raise
         if word:
             await self._tell(body, respond, person, word)
         await ack()
@@ -225,16 +228,16 @@ class Actions:
     # what they share
 
     async def _decide(self, click: Click, action: Action, values: object = None) -> str | None:
-        """Settle, or vote. Returns what to tell somebody whose repeated word changes nothing on the card."""
+        """Settle, or vote. Returns what to tell somebody whose repeated word changes nothing to see."""
         digest = click.control.value if click.gate.doc.kind is Kind.APPROVAL else None
         run = await self._engine.decide(
             click.gate.id, action, by=click.person, via="slack", values=values, digest=digest
         )
         gate = run.gates[click.gate.doc.index]
+        if gate.pending and any(v.by == click.person and v.action is action for v in click.gate.votes):
+            return words.VOTED_ALREADY.format(what=words.SETTLED[action.outcome].lower())
         if click.view_id:
             await self._show(click.view_id, gate)
-        elif gate.pending and any(v.by == click.person and v.action is action for v in click.gate.votes):
-            return words.VOTED_ALREADY.format(what=words.SETTLED[action.outcome].lower())
         return None
 
     async def _show(self, view_id: str, gate: Gate) -> None:

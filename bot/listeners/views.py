@@ -71,7 +71,10 @@ class Views:
             app.view(callback_id)(self.handle)
 
     async def handle(self, ack: AsyncAck, body: dict[str, Any]) -> None:
-        """Decide, then close the modal. A refusal replaces it; a store that is away is said at the field."""
+        """Decide, then close the modal and what it lies on: that offers what has just been decided.
+
+        A refusal replaces the modal; a store that is away is said at its field.
+        """
         view, person = body["view"], person_of(body)
         fields, about = c.values_of(view["state"]), view["private_metadata"]
         try:
@@ -90,7 +93,7 @@ class Views:
             log.info("view.refused", about=about, reason=refusal.slug)
             await ack(response_action="update", view=modals.refusal(word_for(refusal, person)))
         else:
-            await ack()
+            await (ack(response_action="clear") if view.get("previous_view_id") else ack())
 
     def _at_fields(self, wrong: InvalidDecision, fields: dict[str, Any]) -> dict[str, str]:
         """The engine's errors at the fields they are about; what has no field of its own goes to the first."""
