@@ -5,6 +5,7 @@ from __future__ import annotations
 import aiohttp
 
 from bot import words
+from core.store.connect import fast_client
 from tests.runs import approval, ask, body, question_call
 
 
@@ -24,7 +25,7 @@ async def test_a_click_while_the_store_is_away_is_not_acknowledged_and_works_aft
     server.kill()
     clicked = await world.ana.click("Focused", message=card)
     assert (clicked.ok, clicked.error) == (False, not_taken(world))
-    await world.told("ana", "didn't work", "nothing was saved")
+    await world.told("ana", "didn't work", "Try again")
     world.nobody_else_told("ana")
     await server.start()
     await world.lapse()
@@ -48,6 +49,18 @@ async def test_what_was_acknowledged_is_there_after_sigkill_of_the_server(shaky_
     result = (await world.api.settled(run))["approvals"]["call"]
     assert [by["user"] for by in result["by"]] == [world.ids["ana"], world.ids["ben"]]
     await world.shows(run, "Approved by @ana, @ben")
+
+
+async def test_a_click_on_a_run_that_cannot_be_read_is_owned_up_to(shaky_world, server):
+    world = shaky_world
+    run = await world.api.open(question(world))
+    card = await world.card(run)
+    async with fast_client(server.url) as client:
+        (key,) = [key async for key in client.scan_iter(f"ag:*:run:{run['id']}")]
+        await client.hset(key, "doc", "{")
+    clicked = await world.ana.click("Focused", message=card)
+    assert (clicked.ok, clicked.error) == (False, "http_500" if world.mode == "http" else "no_answer")
+    await world.told("ana", "our fault")
 
 
 async def test_a_text_written_while_the_store_is_away_stays_in_its_field(shaky_world, server):
