@@ -17,6 +17,8 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
+from bot.payloads import complete
+
 MAX_BYTES: Final = 1024 * 1024
 """Slack states no bound. A payload carries the message that was clicked on (up to 50 blocks) and a view of up to
 250 kB with its values, URL-encoded."""
@@ -45,11 +47,10 @@ class Door:
         if problem := self._not_from_slack(request, body):
             log.warning("door.refused", reason=problem)
             return _no(401, problem)
-        if not _readable(request, body):
+        asked = _read(request, body)
+        if asked is None:
+            log.warning("door.unreadable", type=request.content_type, bytes=len(body))
             return _no(400, "the body cannot be read")
-        asked = AsyncBoltRequest(
-            body=body.decode(), query=request.query_string, headers=dict(request.headers)
-        )
         # Slack hangs up after 3 s; what a person did goes on to its end all the same
         dispatch = asyncio.create_task(self._app.async_dispatch(asked))
         self._running.add(dispatch)
@@ -74,16 +75,23 @@ class Door:
         return None
 
 
-def _readable(request: web.Request, body: bytes) -> bool:
-    """Whether Bolt can parse it: it raises on what it cannot."""
+def _read(request: web.Request, body: bytes) -> AsyncBoltRequest | None:
+    """The request as Bolt takes it, or None: Bolt and the listeners raise on what they cannot read."""
     try:
         text = body.decode()
         if request.content_type == "application/json":
-            return isinstance(json.loads(text), dict)
-        payload = parse_qs(text, keep_blank_values=True).get("payload")
-        return payload is None or isinstance(json.loads(payload[0]), dict)
+            payload = json.loads(text)
+        else:
+            form = {name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()}
+            payload = json.loads(form["payload"]) if "payload" in form else form
     except (UnicodeDecodeError, ValueError, RecursionError):
-        return False
+        return None
+    if not isinstance(payload, dict) or not (complete(payload) or payload.get("ssl_check") == "1"):
+        return None
+    try:
+        return AsyncBoltRequest(body=text, query=request.query_string, headers=dict(request.headers))
+    except (AttributeError, LookupError, TypeError):
+        return None  # Bolt looks into parts that the bot does not read
 
 
 def _no(status: int, why: str) -> web.Response:

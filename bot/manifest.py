@@ -39,7 +39,11 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
     "views.push": (),
     "views.update": (),
 }
-"""Every method of the Web API that the bot calls, and the scopes that Slack wants for it."""
+"""Every method of the Web API that is called with the bot token, and the scopes that Slack wants for it."""
+
+
+APP_SCOPES: Final[Mapping[str, tuple[str, ...]]] = {"apps.connections.open": ("connections:write",)}
+"""The methods that are called with the app-level token of Socket Mode, and that token's scopes."""
 
 
 def bot_scopes() -> list[str]:

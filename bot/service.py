@@ -100,8 +100,12 @@ class Service:
         self._stack.push_async_callback(redis.aclose)
         clock = StoreClock(lambda: store.server_ms())
         store = Store(redis, partitions=self._settings.partitions, clock=clock)
-        await clock.anchor()
-        await store.check_partitions()
+        try:
+            await clock.anchor()
+            await store.check_partitions()
+        except StoreUnavailable as error:
+            why = type(error.__cause__).__name__
+            raise SettingsError(f"ASKGATE_REDIS_URL: the store there cannot be reached ({why})") from error
         await self._stack.enter_async_context(_kept_anchored(clock))
         bell = Bell(listening_client(url))
         bell.start()

@@ -139,7 +139,7 @@ def fallback(title: str, pending: int, count: int) -> str:
 # private words to the person who clicked
 
 DID_NOT_WORK: Final = (
-    "That didn't work: askgate cannot reach its store, so nothing was saved. Try again in a moment."
+    "That didn't work: askgate cannot reach its store. Try again in a moment; nothing counts twice."
 )
 GONE: Final = "This no longer exists; it was settled long ago and has been cleared away."
 NOT_ALLOWED: Final = "You are not among those who may decide this. Nothing was changed."
@@ -150,11 +150,11 @@ ALREADY: Final = "Already {what} by {who}, {when}. Your click was not counted."
 ALREADY_NOBODY: Final = "Already {what} ({when}). Your click was not counted."
 ALREADY_YOU: Final = "You have already {what} this, {when}."
 VOTED_ALREADY: Final = "You have {what} this already. It takes somebody else as well."
-PICKED: Final = "Your answer here is “{what}” now. It is not submitted yet."
+PICK_KEPT: Final = "Your pick is kept. It is not submitted yet."
 ARGUMENTS_CHANGED: Final = "The arguments changed since you read them. Read the card again, then decide."
 NOTHING_PICKED: Final = "Pick an answer to every question first: {done} of {count} so far."
 MODAL_FAILED: Final = "Slack could not open that. Nothing was changed; click again."
-UNEXPECTED: Final = "That didn't work, and it is our fault. Nothing was saved; the error is in askgate's log."
+UNEXPECTED: Final = "That didn't work, and it is our fault; the error is in askgate's log."
 INVALID: Final = "That was not accepted: {what}"
 
 PICK_OR_WRITE: Final = "Choose an option or write something else"

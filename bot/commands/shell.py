@@ -60,13 +60,19 @@ def one_line(text: str) -> str:
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Rows as a table on a terminal, else one line a row with tabs between, for other programs."""
+    """Rows as a table on a terminal, else one line a row with tabs between, for other programs.
+
+    The first column is what people copy: it is never cut.
+    """
     cells = [[one_line(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in cells:
             click.echo("\t".join(row))
         return
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(columns[0], no_wrap=True, min_width=max(len(row[0]) for row in [columns, *cells]))
+    for name in columns[1:]:
+        table.add_column(name)
     for row in cells:
         table.add_row(*map(Text, row))
     Console().print(table)

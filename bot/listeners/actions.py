@@ -16,13 +16,13 @@ from slack_sdk.errors import SlackClientError
 from bot import words
 from bot.cards import controls as c
 from bot.cards import modals
+from bot.cards.card import gate_budget, pending_blocks
 from bot.cards.controls import Control
 from bot.cards.drafts import Draft, Entry, load_draft
-from bot.cards.text import escape, visible
 from bot.listeners.people import person_of, word_for
 from bot.slack.client import CLICK_TIMEOUT_S, Slack, SlackBusy, SlackGone, SlackRefused
 from core.engine import ResumeEngine
-from core.errors import AskgateError, StoreUnavailable
+from core.errors import AskgateError, NotFound, StoreUnavailable
 from core.gates import Action, Gate, Kind, speaker
 from core.policy import Person
 from core.runs import Run
@@ -77,20 +77,27 @@ class Actions:
     async def handle(self, ack: AsyncAck, body: dict[str, Any], respond: AsyncRespond) -> None:
         """Do what was clicked, tell the person privately if it was refused, then ack.
 
-        A store that is away is raised: Slack then gets no 200, because nothing was saved.
+        A store that is away, and what nobody foresaw, is raised: Slack then gets no 200.
         """
-        person, control = person_of(body), c.control(body["actions"][0])
+        person, action = person_of(body), body["actions"][0]
         try:
-            word = await self._do(person, control, body)
+            word = await self._do(person, _control(action), body)
         except StoreUnavailable:
             await self._tell(body, respond, person, words.DID_NOT_WORK)
             raise
         except (SlackBusy, SlackGone, SlackRefused) as error:
-            log.warning("click.view_failed", verb=control.verb, gate=control.gate, code=str(error))
+            log.warning(
+                "click.view_failed", action=action["action_id"], block=action["block_id"], code=str(error)
+            )
             word = words.MODAL_FAILED
         except AskgateError as refusal:
-            log.info("click.refused", verb=control.verb, gate=control.gate, reason=refusal.slug)
+            log.info(
+                "click.refused", action=action["action_id"], block=action["block_id"], reason=refusal.slug
+            )
             word = word_for(refusal, person)
+        except Exception:
+            await self._tell(body, respond, person, words.UNEXPECTED)
+            raise
         if word:
             await self._tell(body, respond, person, word)
         await ack()
@@ -144,12 +151,9 @@ class Actions:
             await self._decide(click, Action.ANSWER, {"answers": {questions[0].question: value}})
         else:
             draft = click.draft.having(click.control.question, entry)
-            await self._engine.draft(click.gate.id, click.person, draft.dump())
-            if click.control.verb == c.PICK and draft.answered == click.draft.answered:
-                # the card counts answers and shows none, so nothing on it changes
-                return words.PICKED.format(
-                    what=escape(visible(str(entry.value(questions[click.control.question]))))
-                )
+            run = await self._engine.draft(click.gate.id, click.person, draft.dump())
+            if click.control.verb == c.PICK and _looks_alike(click.gate, run):
+                return words.PICK_KEPT
         return None
 
     async def _submit(self, click: Click) -> str | None:
@@ -224,16 +228,16 @@ class Actions:
     # what they share
 
     async def _decide(self, click: Click, action: Action, values: object = None) -> str | None:
-        """Settle, or vote. Returns what to tell somebody whose repeated word changes nothing on the card."""
+        """Settle, or vote. Returns what to tell somebody whose repeated word changes nothing to see."""
         digest = click.control.value if click.gate.doc.kind is Kind.APPROVAL else None
         run = await self._engine.decide(
             click.gate.id, action, by=click.person, via="slack", values=values, digest=digest
         )
         gate = run.gates[click.gate.doc.index]
+        if gate.pending and any(v.by == click.person and v.action is action for v in click.gate.votes):
+            return words.VOTED_ALREADY.format(what=words.SETTLED[action.outcome].lower())
         if click.view_id:
             await self._show(click.view_id, gate)
-        elif gate.pending and any(v.by == click.person and v.action is action for v in click.gate.votes):
-            return words.VOTED_ALREADY.format(what=words.SETTLED[action.outcome].lower())
         return None
 
     async def _show(self, view_id: str, gate: Gate) -> None:
@@ -253,6 +257,20 @@ class Actions:
         else:
             await self._slack.open_view(click.trigger_id, dict(view))
         return None
+
+
+def _looks_alike(before: Gate, run: Run) -> bool:
+    """Whether a run's card shows a gate as it was before, so that a click on it would seem to do nothing."""
+    budget = gate_budget(run)
+    return pending_blocks(before, budget) == pending_blocks(run.gates[before.doc.index], budget)
+
+
+def _control(action: Mapping[str, Any]) -> Control:
+    """What was clicked. Raises NotFound for a control that no card of ours has (any more)."""
+    try:
+        return c.control(action)
+    except (LookupError, ValueError) as error:
+        raise NotFound("There is no such control.") from error
 
 
 def _number(rest: str) -> int:

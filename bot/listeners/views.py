@@ -16,7 +16,7 @@ from bot.cards.controls import Where
 from bot.cards.drafts import Draft, Entry, load_draft
 from bot.listeners.people import person_of, word_for
 from core.engine import ResumeEngine
-from core.errors import AskgateError, InvalidDecision, StoreUnavailable
+from core.errors import AskgateError, InvalidDecision, NotFound, StoreUnavailable
 from core.gates import Action, Gate, speaker
 from core.policy import Person
 from core.questions import AskUserQuestion
@@ -71,11 +71,14 @@ class Views:
             app.view(callback_id)(self.handle)
 
     async def handle(self, ack: AsyncAck, body: dict[str, Any]) -> None:
-        """Decide, then close the modal. A refusal replaces it; a store that is away is said at the field."""
+        """Decide, then close the modal and what it lies on: that offers what has just been decided.
+
+        A refusal replaces the modal; a store that is away is said at its field.
+        """
         view, person = body["view"], person_of(body)
-        where = Where.load(view["private_metadata"])
-        fields = c.values_of(view["state"])
+        fields, about = c.values_of(view["state"]), view["private_metadata"]
         try:
+            where = _where(about)
             _, gate = await self._engine.gate(where.gate)
             await self._forms[view["callback_id"]](Submission(where, person, gate, fields))
         except FieldErrors as wrong:
@@ -84,13 +87,13 @@ class Views:
             await ack(response_action="errors", errors=self._at_fields(wrong, fields))
         except StoreUnavailable:
             # no 200 would show Slack's own sentence only; this one says that nothing was saved, and keeps the text
-            log.error("view.store_away", gate=where.gate)
+            log.error("view.store_away", about=about)
             await ack(response_action="errors", errors={next(iter(fields)): words.DID_NOT_WORK})
         except AskgateError as refusal:
-            log.info("view.refused", gate=where.gate, reason=refusal.slug)
+            log.info("view.refused", about=about, reason=refusal.slug)
             await ack(response_action="update", view=modals.refusal(word_for(refusal, person)))
         else:
-            await ack()
+            await (ack(response_action="clear") if view.get("previous_view_id") else ack())
 
     def _at_fields(self, wrong: InvalidDecision, fields: dict[str, Any]) -> dict[str, str]:
         """The engine's errors at the fields they are about; what has no field of its own goes to the first."""
@@ -179,6 +182,14 @@ class Views:
             comment=comment,
             digest=it.where.digest or None,
         )
+
+
+def _where(about: str) -> Where:
+    """What a modal is about. Raises NotFound for one that is none of ours (any more)."""
+    try:
+        return Where.load(about)
+    except (TypeError, ValueError) as error:
+        raise NotFound("There is no such form.") from error
 
 
 def _written(text: str | None) -> str:

@@ -36,6 +36,11 @@ class Faults:
     def __init__(self) -> None:
         self._waiting: list[Fault] = []
 
+    @property
+    def waiting(self) -> bool:
+        """Whether there are any."""
+        return bool(self._waiting)
+
     def add(self, fault: Fault) -> None:
         self._waiting.append(fault)
 

@@ -46,6 +46,8 @@ class WebApi:
         name = request.match_info["method"]
         raw = await _arguments(request)
         fault = self.faults.take(name)
+        if fault is not None:
+            self.world.changes.ring()
         if fault is not None and fault.delay:
             await asyncio.sleep(fault.delay)
         if fault is not None and fault.status is not None:

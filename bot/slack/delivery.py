@@ -12,6 +12,7 @@ from bot.cards.card import Message, pack, render
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
 from core.agenda import TryAgain
 from core.engine import ResumeEngine
+from core.gates import Outcome
 from core.runs import Card, Run
 
 log = structlog.get_logger(__name__)
@@ -30,14 +31,14 @@ class Delivery:
         if run is None or run.doc.place is None:
             return
         try:
-            if len(run.cards) < len(parts := pack(run)):
+            if len(run.cards) < len(parts := pack(run)) and not _given_up(run):
                 run = await self._post(run, parts, looking=tries > 1)
             await self._update(run)
         except SlackBusy as busy:
             log.warning("card.later", run=run_id, code=busy.code, tries=tries)
             raise TryAgain(busy.in_ms) from busy
         except (SlackRefused, SlackGone) as refused:
-            await self._give_up(run, refused.code)
+            await self._give_up(run_id, refused.code)
 
     async def _post(self, run: Run, parts: Sequence[tuple[int, ...]], *, looking: bool) -> Run:
         """Post the messages that are not there yet, each remembered before the next.
@@ -85,12 +86,18 @@ class Delivery:
         if changed:
             await self._engine.store.set_cards(run, cards)
 
-    async def _give_up(self, run: Run, code: str) -> None:
+    async def _give_up(self, run_id: str, code: str) -> None:
         """Slack will never show this: say so in the audit, and end what waits with an outcome of its own."""
-        log.error("card.failed", run=run.id, code=code)
+        log.error("card.failed", run=run_id, code=code)
+        run = await self._engine.run(run_id)  # with the messages that were posted meanwhile
         await self._engine.store.set_cards(run, run.cards, event="card.failed", reason=code)
         if run.open:
             await self._engine.undeliverable(run.id, code)
+
+
+def _given_up(run: Run) -> bool:
+    """Whether Slack refused to show a part of this run before. What it did show is still kept true."""
+    return any(gate.status == Outcome.UNDELIVERABLE for gate in run.gates)
 
 
 def _digest(message: Message) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -11,6 +12,7 @@ import structlog
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.slack.client import CLICK_TIMEOUT_S
 from core.errors import CannotVerify
 from core.policy import Person
 
@@ -39,7 +41,8 @@ class SlackDirectory:
         if kept and now - kept[0] < KEPT_S:
             return kept[1]
         try:
-            members = await fetch(name)
+            async with asyncio.timeout(CLICK_TIMEOUT_S):
+                members = await fetch(name)
         except (SlackClientError, aiohttp.ClientError, TimeoutError, OSError) as error:
             log.warning("directory.cannot_verify", name=name, error=type(error).__name__)
             raise CannotVerify from error

@@ -155,6 +155,16 @@ async def test_pages_go_back_as_well(world):
     assert code_of((await world.ana.click("Previous")).modal) == code_of(first)
 
 
+async def test_a_vote_from_the_long_view_counts_once_and_a_second_one_is_told_so(world):
+    run = await world.api.open(wanting(world, args={"text": "x" * 9000}, policy={"quorum": 2}))
+    await world.ana.click("View in full", message=await world.card(run))
+    voted = await world.ana.click("Approve")
+    assert "1 of 2 approvals: @ana" in world.ana.text(voted.modal)
+    again = await world.ana.click("Approve")
+    assert "approved this already" in world.ana.text(again.modal)
+    assert (await world.api.run(run))["status"] == "waiting"
+
+
 async def test_a_rejection_with_a_duty_to_give_a_reason_works_from_the_long_view(world):
     run = await world.api.open(wanting(world, args=BIG, policy={"reason": "on_reject"}))
     opened = await world.ana.click("View in full", message=await world.card(run))
@@ -162,7 +172,7 @@ async def test_a_rejection_with_a_duty_to_give_a_reason_works_from_the_long_view
         opened = await world.ana.click("Next")
     await world.ana.click("Reject")
     await world.ana.fill({words.REASON_LABEL: "too many"})
-    assert (await world.ana.submit()).ok
+    assert (await world.ana.submit()).modal is None
     assert (await decided(world, run))["reason"] == "too many"
 
 

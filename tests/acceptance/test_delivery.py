@@ -71,9 +71,8 @@ async def undelivered(world, place):
     assert (call["status"], call["outcome"], call["by"]) == ("failed", "undeliverable", [])
     assert (allowed["action"], allowed["outcome"], allowed["by"]) == ("deny", "undeliverable", [])
     assert call["message"] == allowed["reason"]
-    failed = [e for e in await world.api.audit(run) if e["event"] == "card.failed"]
-    assert failed
-    assert failed[0]["reason"] in call["message"]
+    (failed,) = [e for e in await world.api.audit(run) if e["event"] == "card.failed"]
+    assert failed["reason"] in call["message"]
     return call["message"]
 
 
@@ -98,6 +97,22 @@ async def test_a_thread_that_there_is_not_ends_as_undeliverable(world):
 
 async def test_a_person_that_there_is_not_ends_as_undeliverable(world):
     assert "user_not_found" in await undelivered(world, {"user": "U0NOBODY"})
+
+
+async def test_what_was_shown_of_a_card_that_cannot_be_shown_whole_says_that_it_is_undeliverable(world):
+    calls = [question_call(f"q{n}", ask(f"Question {n}?")) for n in range(40)]
+    world.slack.fail("chat.postMessage", delay=0.01)
+    world.slack.fail("chat.postMessage", error="restricted_action")
+    run = await world.api.open(body(calls, place={"channel": world.ops}, policy={}))
+    results = (await world.api.settled(run))["calls"]
+    assert {result["outcome"] for result in results.values()} == {"undeliverable"}
+    assert "restricted_action" in results["q0"]["message"]
+    text = await world.shows(run, "Question 0?", "Undeliverable: nobody could be asked")
+    assert "Question 39?" not in text
+    assert world.buttons(run) == []
+    assert [e["reason"] for e in await world.api.audit(run) if e["event"] == "card.failed"] == [
+        "restricted_action"
+    ]
 
 
 # trouble with posting

@@ -90,6 +90,16 @@ async def test_a_group_that_cannot_be_looked_up_refuses_and_says_so(world):
     assert (await world.api.settled(run))["approvals"]["call"]["outcome"] == "approved"
 
 
+async def test_a_group_that_is_not_told_in_time_refuses_while_slack_still_waits(http_world):
+    world = http_world
+    group = world.slack.add_group("ops-leads", ["ana"])
+    run = await world.api.open(approvable(world, policy={"approvers": [group]}))
+    world.slack.fail("usergroups.users.list", delay=2.6)
+    assert (await world.ana.click("Approve", message=await world.card(run))).ok
+    await world.told("ana", "cannot verify")
+    assert await world.api.refusals(run) == [(world.ids["ana"], "cannot-verify")]
+
+
 async def test_a_second_click_by_the_same_person_says_that_it_counted_already(world):
     run = await world.api.open(question(world))
     card = await world.card(run)

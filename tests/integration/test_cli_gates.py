@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +69,22 @@ async def test_list_says_when_there_is_more(engine: ResumeEngine, shell: Shell) 
     assert len(said.lines) == 1
     assert said.err == "There are more than 1: raise --limit.\n"
     assert (await shell("gates", "list", "--limit", "2")).err == ""
+
+
+async def test_on_a_terminal_the_list_is_a_table_with_whole_ids(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, title="A title that is far too long for a narrow terminal to hold on one line")
+    ours, theirs = os.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from bot.cli import main; main()", "gates", "list"),
+        env={**os.environ, **shell.settings, "COLUMNS": "80", "TERM": "xterm"},
+        stdout=theirs,
+    )
+    os.close(theirs)
+    assert await process.wait() == 0
+    shown = os.read(ours, 65_536).decode()
+    os.close(ours)
+    assert run.gates[0].id in shown
+    assert "deadline" in shown.splitlines()[0]
 
 
 async def test_list_as_json_has_one_object_a_line(engine: ResumeEngine, shell: Shell) -> None:
@@ -216,7 +235,8 @@ async def test_cancel_takes_a_whole_run(engine: ResumeEngine, shell: Shell) -> N
     assert (await shell("gates", "cancel", run.id)).out == f"{run.id} is settled.\n"
     assert {gate.status for gate in (await engine.run(run.id)).gates} == {Outcome.CANCELLED}
     settled = [e for e in await events(engine, run.id) if e["event"] == "gate.settled"]
-    assert [e["by"] for e in settled] == [{"key": "cli"}] * 2
+    assert [e["by"] for e in settled] == [None] * 2, "nobody decided"
+    assert [e["cancelled_by"] for e in settled] == [{"key": "cli"}] * 2
 
 
 async def test_an_embedded_server_that_runs_is_joined_and_left_running(

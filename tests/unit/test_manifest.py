@@ -12,7 +12,17 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 import bot
 from bot.listeners.commands import COMMAND
-from bot.manifest import EVENTS, EXAMPLE_URL, PATH, SCOPES, bot_scopes, manifest, public_url, written
+from bot.manifest import (
+    APP_SCOPES,
+    EVENTS,
+    EXAMPLE_URL,
+    PATH,
+    SCOPES,
+    bot_scopes,
+    manifest,
+    public_url,
+    written,
+)
 from core.settings import SettingsError
 
 BOT = Path(bot.__file__).parent
@@ -53,10 +63,11 @@ def test_manifest_yml_is_what_the_command_prints() -> None:
     )
 
 
-def test_the_table_of_scopes_has_exactly_the_methods_that_the_bot_calls() -> None:
+def test_the_tables_of_scopes_have_exactly_the_methods_that_the_bot_calls() -> None:
     known = web_api()
     called = {known[name] for name, _ in calls() if name in known}
-    assert called == set(SCOPES)
+    assert called == {*SCOPES, *APP_SCOPES}
+    assert not {*SCOPES} & {*APP_SCOPES}
 
 
 def test_the_manifest_asks_for_the_scopes_of_those_methods_and_no_more() -> None:

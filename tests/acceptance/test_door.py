@@ -1,0 +1,204 @@
+"""The door of HTTP mode: what does not come from Slack, or cannot be read, gets a 4xx and never a 500."""
+
+from __future__ import annotations
+
+import json
+import time
+from urllib.parse import urlencode
+
+import aiohttp
+import pytest
+
+from bot.sandbox.delivery import sign
+from tests.runs import ask, body, question_call
+
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+
+
+async def knock(world, raw, *, kind=FORM, headers=None, at=None, **changed):
+    """POST to Slack's route, signed as Slack signs unless `headers` says otherwise. Returns status and text."""
+    if headers is None:
+        headers = sign(world.slack.app, raw, time.time() if at is None else at)
+    headers = {"Content-Type": kind, **headers, **changed}
+    url = f"{world.replicas[0].web.url}/slack/events"
+    async with aiohttp.ClientSession() as session, session.post(url, data=raw, headers=headers) as response:
+        return response.status, await response.text()
+
+
+def form(payload):
+    return urlencode({"payload": payload if isinstance(payload, str) else json.dumps(payload)}).encode()
+
+
+async def a_click(world):
+    """The payload of Ana's click on the one option of a run, and the run."""
+    run = await world.api.open(body([question_call("q", ask())], place={"channel": world.ops}, policy={}))
+    card = await world.card(run)
+    block = next(b for b in card["blocks"] if b["type"] == "actions")
+    action = {**block["elements"][0], "block_id": block["block_id"], "action_ts": "1.0"}
+    who = {"id": world.ids["ana"], "team_id": "T0LOCAL"}
+    return run, {"type": "block_actions", "user": who, "team": {"id": "T0LOCAL"}, "actions": [action]}
+
+
+async def test_what_slack_signed_comes_in(http_world):
+    run, payload = await a_click(http_world)
+    assert (await knock(http_world, form(payload)))[0] == 200
+    assert (await http_world.api.settled(run))["calls"]["q"]["outcome"] == "answered"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-Slack-Signature": "v0=" + "0" * 64},
+        {"X-Slack-Request-Timestamp": "1700000000"},
+        {"X-Slack-Request-Timestamp": "soon", "X-Slack-Signature": "v0=" + "0" * 64},
+        {"X-Slack-Request-Timestamp": "-1", "X-Slack-Signature": "v0=" + "0" * 64},
+        {"X-Slack-Request-Timestamp": "9" * 40, "X-Slack-Signature": "v0=" + "0" * 64},
+        {"X-Slack-Request-Timestamp": "1e9", "X-Slack-Signature": ""},
+    ],
+)
+async def test_without_slacks_own_signature_nothing_comes_in(http_world, headers):
+    run, payload = await a_click(http_world)
+    assert (await knock(http_world, form(payload), headers=headers))[0] == 401
+    assert (await http_world.api.run(run))["status"] == "waiting"
+
+
+async def test_a_wrong_signature_an_old_one_and_a_future_one_are_refused(http_world):
+    run, payload = await a_click(http_world)
+    raw, now = form(payload), time.time()
+    good = sign(http_world.slack.app, raw, now)
+    wrong = good | {"X-Slack-Signature": good["X-Slack-Signature"][:-1] + "g"}
+    assert (await knock(http_world, raw, headers=wrong))[0] == 401
+    assert (await knock(http_world, raw + b"&a=b", headers=good))[0] == 401
+    assert (await knock(http_world, raw, at=now - 301))[0] == 401
+    assert (await knock(http_world, raw, at=now + 302))[0] == 401
+    assert (await http_world.api.run(run))["status"] == "waiting"
+    assert (await knock(http_world, raw, at=now - 290))[0] == 200
+
+
+async def test_two_megabytes_are_too_large_with_a_length_and_without(http_world):
+    raw = b"payload=" + b"x" * (2 * 1024 * 1024)
+    assert (await knock(http_world, raw))[0] == 413
+
+    async def chunks():
+        for start in range(0, len(raw), 65536):
+            yield raw[start : start + 65536]
+
+    headers = {"Content-Type": FORM, **sign(http_world.slack.app, raw, time.time())}
+    url = f"{http_world.replicas[0].web.url}/slack/events"
+    async with aiohttp.ClientSession() as session, session.post(url, data=chunks(), headers=headers) as reply:
+        assert reply.status == 413
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        form("{"),
+        form("[]"),
+        form("null"),
+        form('"text"'),
+        form("[" * 100_000),
+        b"payload=%ff%fe",
+        b"\xff\xfe",
+    ],
+    ids=["half", "list", "null", "text", "deep", "no-utf-8", "raw-bytes"],
+)
+async def test_a_payload_that_is_no_object_is_a_400(http_world, raw):
+    assert (await knock(http_world, raw))[0] == 400
+
+
+@pytest.mark.parametrize("raw", [b"{", b"[]", b"7", b"", b"\xff"])
+async def test_an_event_that_is_no_object_is_a_400(http_world, raw):
+    assert (await knock(http_world, raw, kind=JSON))[0] == 400
+
+
+def click(**changed):
+    """A payload of a click, with some of it changed."""
+    action = {
+        "type": "button",
+        "action_id": "approve",
+        "block_id": "gate_99/0/gate",
+        **changed.pop("action", {}),
+    }
+    who = {"id": "U1", "team_id": "T1"}
+    return {"type": "block_actions", "user": who, "actions": [action], **changed}
+
+
+def sent(**changed):
+    """A payload of a modal that was sent, with some of it changed."""
+    view = {"type": "modal", "callback_id": "other", "private_metadata": "{}", "state": {"values": {}}}
+    return {"type": "view_submission", "user": {"id": "U1", "team_id": "T1"}, "view": {**view, **changed}}
+
+
+ODD = {
+    "nothing": {},
+    "type": {"type": 7},
+    "no-actions": {"type": "block_actions"},
+    "empty-actions": click(actions=[]),
+    "actions": click(actions=7),
+    "no-user": click(user=None),
+    "user": click(user=7),
+    "user-id": click(user={"id": "nobody", "team_id": "T1"}),
+    "team-id": click(user={"id": "U1", "team_id": 7}),
+    "no-team": click(user={"id": "U1"}, team=None),
+    "no-block": click(actions=[{"type": "button", "action_id": "approve"}]),
+    "block": click(action={"block_id": "x"}),
+    "question": click(action={"block_id": "gate_99/x/gate"}),
+    "gate": click(),
+    "channel": click(channel=7),
+    "no-view": {"type": "view_submission", "user": {"id": "U1", "team_id": "T1"}},
+    "about": sent(private_metadata="{"),
+    "about-list": sent(private_metadata="[]"),
+    "about-more": sent(private_metadata='{"gate": "g", "more": 1}'),
+    "state": sent(state=7),
+    "callback": sent(callback_id=7),
+}
+
+
+@pytest.mark.parametrize("payload", ODD.values(), ids=ODD)
+async def test_a_signed_payload_that_makes_no_sense_is_no_fault_of_ours(http_world, payload):
+    status, _ = await knock(http_world, form(payload))
+    assert 400 <= status < 500 or status == 200
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"type": "event_callback"},
+        {"type": "event_callback", "event": 7},
+        {"type": "event_callback", "event": {"type": "app_home_opened"}},
+        {
+            "type": "event_callback",
+            "event": {"type": "app_home_opened", "user": 7, "tab": "home"},
+            "team_id": "T1",
+        },
+        {"type": 7},
+    ],
+)
+async def test_a_signed_event_that_makes_no_sense_is_no_fault_of_ours(http_world, event):
+    status, _ = await knock(http_world, json.dumps(event).encode(), kind=JSON)
+    assert 400 <= status < 500 or status == 200
+
+
+async def test_a_command_without_its_fields_is_no_fault_of_ours(http_world):
+    status, _ = await knock(http_world, b"command=%2Fgates")
+    assert 400 <= status < 500
+
+
+async def test_slacks_challenge_is_echoed(http_world):
+    assert await http_world.slack.verify_url()
+
+
+async def test_an_event_that_nothing_waits_for_is_taken_at_once(world):
+    world.slack.app.events |= {"message", "app_mention"}
+    await world.ana.say(world.ops, "@askgate good morning")
+    await world.slack.quiet()
+    if world.mode == "http":
+        event = {
+            "type": "event_callback",
+            "team_id": "T0LOCAL",
+            "event": {"type": "message", "subtype": "channel_join"},
+        }
+        assert (await knock(world, json.dumps(event).encode(), kind=JSON))[0] == 200

@@ -1,0 +1,111 @@
+"""The store goes away and comes back: nobody is told that something was saved which was not."""
+
+from __future__ import annotations
+
+import aiohttp
+
+from bot import words
+from core.store.connect import fast_client
+from tests.runs import approval, ask, body, question_call
+
+
+def question(world):
+    return body([question_call("q", ask())], place={"channel": world.ops}, policy={})
+
+
+def not_taken(world):
+    """What Slack says of a click that askgate did not take."""
+    return "http_503" if world.mode == "http" else "no_answer"
+
+
+async def test_a_click_while_the_store_is_away_is_not_acknowledged_and_works_afterwards(shaky_world, server):
+    world = shaky_world
+    run = await world.api.open(question(world))
+    card = await world.card(run)
+    server.kill()
+    clicked = await world.ana.click("Focused", message=card)
+    assert (clicked.ok, clicked.error) == (False, not_taken(world))
+    await world.told("ana", "didn't work", "Try again")
+    world.nobody_else_told("ana")
+    await server.start()
+    await world.lapse()
+    assert (await world.api.run(run))["status"] == "waiting"
+    assert (await world.ana.click("Focused", message=card)).ok
+    assert (await world.api.settled(run))["calls"]["q"]["outcome"] == "answered"
+    await world.shows(run, "Answered by @ana")
+
+
+async def test_what_was_acknowledged_is_there_after_sigkill_of_the_server(shaky_world, server):
+    world = shaky_world
+    policy = {"approvers": [world.ids["ana"], world.ids["ben"]], "quorum": 2}
+    run = await world.api.open(body([], [approval("call")], place={"channel": world.ops}, policy=policy))
+    card = await world.card(run)
+    assert (await world.ana.click("Approve", message=card)).ok
+    server.kill()
+    await server.start()
+    await world.lapse()
+    await world.shows(run, "1 of 2 approvals: @ana")
+    assert (await world.ben.click("Approve", message=card)).ok
+    result = (await world.api.settled(run))["approvals"]["call"]
+    assert [by["user"] for by in result["by"]] == [world.ids["ana"], world.ids["ben"]]
+    await world.shows(run, "Approved by @ana, @ben")
+
+
+async def test_a_click_on_a_run_that_cannot_be_read_is_owned_up_to(shaky_world, server):
+    world = shaky_world
+    run = await world.api.open(question(world))
+    card = await world.card(run)
+    async with fast_client(server.url) as client:
+        (key,) = [key async for key in client.scan_iter(f"ag:*:run:{run['id']}")]
+        await client.hset(key, "doc", "{")
+    clicked = await world.ana.click("Focused", message=card)
+    assert (clicked.ok, clicked.error) == (False, "http_500" if world.mode == "http" else "no_answer")
+    await world.told("ana", "our fault")
+
+
+async def test_a_text_written_while_the_store_is_away_stays_in_its_field(shaky_world, server):
+    world = shaky_world
+    run = await world.api.open(question(world))
+    await world.ana.click("Other", message=await world.card(run))
+    await world.ana.fill({words.OTHER_LABEL: "A long thought"})
+    server.kill()
+    sent = await world.ana.submit()
+    assert sent.errors == {words.OTHER_LABEL: words.DID_NOT_WORK}
+    assert "A long thought" in world.ana.text(sent.modal)
+    await server.start()
+    assert (await world.ana.submit()).modal is None
+    answers = (await world.api.settled(run))["calls"]["q"]["value"]["answers"]
+    assert list(answers.values()) == ["A long thought"]
+
+
+async def test_the_command_says_that_the_store_is_away(shaky_world, server):
+    world = shaky_world
+    server.kill()
+    assert (await world.ana.command("/gates", channel=world.ops)).ok
+    await world.told("ana", "didn't work")
+
+
+async def test_a_process_without_its_store_is_alive_and_not_ready(shaky_world, server):
+    world = shaky_world
+    url = world.replicas[0].web.url
+    assert [await status(url, path) for path in ("/healthz", "/readyz")] == [200, 200]
+    server.kill()
+    assert [await status(url, path) for path in ("/healthz", "/readyz")] == [200, 503]
+    code, problem = await world.api.call("GET", "/gates")
+    assert (code, problem["type"].rpartition("/")[2]) == (503, "store-unavailable")
+    await server.start()
+    assert await status(url, "/readyz") == 200
+
+
+async def status(url, path):
+    async with aiohttp.ClientSession() as session, session.get(url + path) as response:
+        return response.status
+
+
+async def test_a_socket_that_slack_closes_is_opened_again_and_no_click_is_lost(shaky_world):
+    world = shaky_world
+    run = await world.api.open(question(world))
+    card = await world.card(run)
+    await world.slack.disconnect_sockets()
+    assert (await world.ana.click("Focused", message=card)).ok
+    assert (await world.api.settled(run))["calls"]["q"]["outcome"] == "answered"
