@@ -126,7 +126,7 @@ async def take(url: str) -> None:
         browser = await playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
         )
-        page = await browser.new_page(viewport={"width": 1280, "height": 1215})
+        page = await browser.new_page(viewport={"width": 1280, "height": 1160})
         await page.goto(url)
         await page.get_by_role("button", name="Approve", exact=True).wait_for()
         await page.mouse.move(0, 0)

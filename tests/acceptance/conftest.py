@@ -44,6 +44,13 @@ async def server(tmp_path):
 async def shaky_world(request, server, tmp_path):
     """As `world`, on the store of `server`."""
     async with world_in(request.param, server.url, tmp_path) as found:
-        found.slack.courier.ack_within_s = 1.5
+        await found.start()
+        yield found
+
+
+@pytest.fixture
+async def shaky_http_world(server, tmp_path):
+    """As `shaky_world`, over HTTP alone."""
+    async with world_in("http", server.url, tmp_path) as found:
         await found.start()
         yield found

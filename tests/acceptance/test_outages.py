@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import aiohttp
 
 from bot import words
+from bot.sandbox.delivery import ACK_WITHIN_S
 from core.store.connect import fast_client
 from tests.runs import approval, ask, body, question_call
 
@@ -13,9 +17,14 @@ def question(world):
     return body([question_call("q", ask())], place={"channel": world.ops}, policy={})
 
 
-def not_taken(world):
-    """What Slack says of a click that askgate did not take."""
-    return "http_503" if world.mode == "http" else "no_answer"
+async def not_taken(world, card, status):
+    """Ana's click, of which Slack says that it did not work: no 200, or over Socket Mode no acknowledgement."""
+    courier = world.slack.courier
+    if world.mode == "socket":
+        courier.ack_within_s = 1.5
+    clicked = await world.ana.click("Focused", message=card)
+    courier.ack_within_s = ACK_WITHIN_S
+    assert (clicked.ok, clicked.error) == (False, f"http_{status}" if world.mode == "http" else "no_answer")
 
 
 async def test_a_click_while_the_store_is_away_is_not_acknowledged_and_works_afterwards(shaky_world, server):
@@ -23,8 +32,7 @@ async def test_a_click_while_the_store_is_away_is_not_acknowledged_and_works_aft
     run = await world.api.open(question(world))
     card = await world.card(run)
     server.kill()
-    clicked = await world.ana.click("Focused", message=card)
-    assert (clicked.ok, clicked.error) == (False, not_taken(world))
+    await not_taken(world, card, 503)
     await world.told("ana", "didn't work", "Try again")
     world.nobody_else_told("ana")
     await server.start()
@@ -33,6 +41,21 @@ async def test_a_click_while_the_store_is_away_is_not_acknowledged_and_works_aft
     assert (await world.ana.click("Focused", message=card)).ok
     assert (await world.api.settled(run))["calls"]["q"]["outcome"] == "answered"
     await world.shows(run, "Answered by @ana")
+
+
+async def test_a_click_while_the_store_hangs_fails_while_slack_still_listens(shaky_http_world, server):
+    world = shaky_http_world
+    run = await world.api.open(question(world))
+    card = await world.card(run)
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        await not_taken(world, card, 503)
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    await world.told("ana", "didn't work")
+    await world.lapse()
+    assert (await world.ana.click("Focused", message=card)).ok
+    assert (await world.api.settled(run))["calls"]["q"]["outcome"] == "answered"
 
 
 async def test_what_was_acknowledged_is_there_after_sigkill_of_the_server(shaky_world, server):
@@ -58,8 +81,7 @@ async def test_a_click_on_a_run_that_cannot_be_read_is_owned_up_to(shaky_world, 
     async with fast_client(server.url) as client:
         (key,) = [key async for key in client.scan_iter(f"ag:*:run:{run['id']}")]
         await client.hset(key, "doc", "{")
-    clicked = await world.ana.click("Focused", message=card)
-    assert (clicked.ok, clicked.error) == (False, "http_500" if world.mode == "http" else "no_answer")
+    await not_taken(world, card, 500)
     await world.told("ana", "our fault")
 
 

@@ -31,7 +31,7 @@ async def test_with_every_deadline_passed_nothing_looks_like_an_answer(world):
 
 
 async def test_on_expiry_a_batch_keeps_the_answers_that_it_has(world):
-    run = await world.api.open(batch(world, timeout_s=2))
+    run = await world.api.open(batch(world, timeout_s=3))
     await world.ana.click("Focused", message=await world.card(run))
     results = await world.api.settled(run)
     assert results["calls"]["q"]["outcome"] == "answered"

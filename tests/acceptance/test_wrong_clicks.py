@@ -142,15 +142,18 @@ async def test_a_late_click_is_refused_although_no_worker_saw_the_deadline_pass(
     world = empty_world
     await world.start(role="web")
     _, worker = await world.start(role="worker")
-    run = await world.api.open(question(world, timeout_s=1))
+    run = await world.api.open(question(world, timeout_s=2))
     card = await world.card(run)
+    assert (await world.ben.click("Other", message=card)).modal
+    await world.ben.fill({"Your answer": "I am still thinking"})
     await world.stop(worker)
     await world.past(run)
     assert (await world.api.run(run))["status"] == "waiting"
     assert (await world.ana.click("Focused", message=card)).ok
     await world.told("ana", "Too late", "not counted")
     world.nobody_else_told("ana")
-    assert await world.api.refusals(run) == [(world.ids["ana"], "expired")]
+    assert "Too late" in world.ben.text((await world.ben.submit()).modal)
+    assert await world.api.refusals(run) == [(world.ids["ana"], "expired"), (world.ids["ben"], "expired")]
     result = (await world.api.settled(run))["calls"]["q"]
     assert (result["status"], result["outcome"], result["by"]) == ("failed", "expired", [])
 
