@@ -16,6 +16,7 @@ from core.amendments import Amendments
 from core.answers import Answer, check_answer
 from core.bell import POLL_S, Bell, heard
 from core.clock import iso
+from core.diffs import diff
 from core.errors import (
     AlreadySettled,
     ArgumentsChanged,
@@ -29,13 +30,12 @@ from core.errors import (
     NotWaiting,
     Refused,
 )
-from core.diffs import diff
 from core.gates import Action, Decision, Edit, Gate, Kind, Outcome, Vote, speaker
 from core.ids import gate_id, new_run_id, new_token, run_of
 from core.opening import check_decidable, gate_docs, run_doc
 from core.policy import Actor, Directory, NoDirectory, Person, check_allowed
-from core.resumes import Resumes
 from core.requests import RunRequest
+from core.resumes import Resumes
 from core.runs import Run, RunStatus
 from core.store.codec import spliced
 from core.store.store import Store

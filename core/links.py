@@ -30,8 +30,9 @@ class LinkRequest(BaseModel):
         check_controls(self.controls)
         if self.origin is None and self.url is None:
             raise ValueError('a link wants "origin" or "url"')
-        if self.url is not None:
-            _origin(self.url)
+        for address in (self.origin, self.url):
+            if address is not None:
+                _origin(address)
         if self.origin is not None and not _is_bare(self.origin):
             raise ValueError('an origin is "https://host[:port]": no path, query, fragment, user or password')
         if self.origin is not None and self.url is not None and self.shown_origin != _origin(self.url):

@@ -8,9 +8,9 @@ from core import approvals
 from core.errors import NobodyMayDecide, NoPlace
 from core.gates import Action, GateDoc, Kind
 from core.ids import gate_id
+from core.places import Place
 from core.policy import Policy, PolicyRequest, can_be_decided
 from core.questions import AskUserQuestion
-from core.places import Place
 from core.requests import (
     ApprovalRequest,
     CallRequest,

@@ -22,12 +22,12 @@ from pydantic import (
 )
 
 from core import approvals, questions
+from core.escalations import Escalation, Seconds
 from core.forms import FormRequest
 from core.gates import QUESTION_TOOL, Kind
 from core.links import LinkRequest
-from core.policy import Person, PolicyRequest
-from core.escalations import Escalation, Seconds
 from core.places import Place
+from core.policy import Person, PolicyRequest
 from core.schemas import check_against, check_schema
 from core.strictjson import has_lone_surrogate
 

@@ -57,7 +57,8 @@ class Card(BaseModel):
 class Run(BaseModel):
     """A run as it is stored. ``rev`` counts every change that a reader could see.
 
-    ``escalated``: whether the escalation has taken place; ``reminded``: how many reminders were given. ``mend``: somebody clicked on a card that no longer says how things are, so it is drawn again in any case.
+    ``escalated``: whether the escalation has taken place; ``reminded``: how many reminders were given. ``mend``:
+    somebody clicked on a card that no longer says how things are, so it is drawn again in any case.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -69,7 +69,7 @@ class CallReturnedAnswer(Body):
 
 
 class CallFailedAnswer(Body):
-    """Declines a call, or with ``action`` cancel dismisses a form, a link or a custom call; the message is the reason."""
+    """Declines a call, or with ``action`` cancel dismisses it (not a question); the message is the reason."""
 
     status: Literal["failed"]
     message: Comment

@@ -57,7 +57,9 @@ class CallFailed(Result):
 class Approved(Result):
     action: Literal["approve"]
     args_digest: str
-    override_args: dict[str, JsonValue] = Field(default={}, description="The arguments, if an approver edited them")
+    override_args: dict[str, JsonValue] = Field(
+        default={}, description="The arguments, if an approver edited them"
+    )
     always: bool = Field(default=False, description="Whether it was approved for always")
 
 

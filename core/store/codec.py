@@ -47,9 +47,7 @@ def _load_gate(fields: Mapping[str, str], index: int, created_at: int) -> Gate:
         doc=doc,
         policy=Policy.model_validate_json(policy) if policy else doc.policy,
         edited=json.loads(edited) if edited else None,
-        edits=tuple(
-            Edit.model_validate_json(edit) for edit in json.loads(fields.get(f"{index}:edits", "[]"))
-        ),
+        edits=tuple(Edit.model_validate(edit) for edit in json.loads(fields.get(f"{index}:edits", "[]"))),
         status=fields[f"{index}:status"],
         rev=int(fields[f"{index}:rev"]),
         deadline=int(fields[f"{index}:deadline"]),
