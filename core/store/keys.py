@@ -63,6 +63,10 @@ class Keys:
         """Sorted set: the pending gates, by the ms they were made."""
         return f"{self.base}:open"
 
+    def heard(self, token: str) -> str:
+        """String: that a call was heard, for a minute, so that it is not done twice when its reply was lost."""
+        return f"{self.base}:heard:{token}"
+
     def idempotency(self, scope: str, key: str) -> str:
         """String: what an Idempotency-Key made. The text is hashed, so any of it will do."""
         return f"{self.base}:idem:{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:40]}"

@@ -177,9 +177,8 @@ class Store:
     ) -> tuple[str, int]:
         """Change who may decide gates of a run, or until when (see `scripts/amend.lua`)."""
         command = {"items": items, "event": event, "by": json.dumps(by), "via": via}
-        word, index = await self._about(
-            lua.AMEND, run.id, run.doc.host, command | ({"flag": flag} if flag else {})
-        )
+        command |= {"flag": flag} if flag else {}
+        word, index = await self._about(lua.AMEND, run.id, run.doc.host, command, [self._call_key(run)])
         return word, int(index)
 
     async def reminded(self, run: Run, given: int, due: int | None) -> None:
@@ -392,6 +391,10 @@ class Store:
 
     def _of(self, run_id: str) -> Keys:
         return Keys(partition_of(run_id, self.partitions))
+
+    def _call_key(self, run: Run) -> str:
+        """A key that stands for one call, however often the client sends it."""
+        return self._of(run.id).heard(new_token())
 
     async def _about(
         self,

@@ -1,8 +1,11 @@
--- Changes who may decide pending gates, or until when. All of it or nothing.
+-- Changes who may decide pending gates, or until when. All of it or nothing. KEYS: of a run, then 11 the call's token.
 -- cmd: event, by (JSON text), via, items: [{index, rev, policy (JSON text)?, deadline (ms)?, fields (audit)}],
 -- flag (a field of the run to set to 1)?. Returns {word, index}: amended | missing | expired | taken | stale.
 if redis.call('EXISTS', RUN) == 0 then
   return {'missing', -1}
+end
+if redis.call('EXISTS', KEYS[11]) == 1 then
+  return {'amended', -1} -- the reply of the first try was lost
 end
 expire_overdue()
 for _, item in ipairs(cmd.items) do
@@ -25,6 +28,7 @@ for _, item in ipairs(cmd.items) do
   redis.call('HINCRBY', RUN, item.index .. ':rev', 1)
   audit(cmd.event, gate_id(item.index), ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"' .. item.fields)
 end
+redis.call('SET', KEYS[11], '1', 'PX', 60000)
 if cmd.flag then
   redis.call('HSET', RUN, cmd.flag, '1')
 end
