@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import pytest
 from freezegun import freeze_time
 from freezegun.api import FrozenDateTimeFactory
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -92,6 +92,7 @@ class Machine(RuleBasedStateMachine):
     async def begin(self, folder: Path) -> None:
         self.redis = fast_client(self.url)
         self.stack.push_async_callback(self.redis.aclose)
+        await self.redis.config_set("appendfsync", "no")  # nothing here is about the disk
         await self.redis.flushall()
         for script in vars(lua).values():
             if isinstance(script, lua.Script):
@@ -127,6 +128,7 @@ class Machine(RuleBasedStateMachine):
     def first(self, opening: Opening) -> None:
         self.does(self.opening(opening, "none"))
 
+    @precondition(lambda self: len(self.runs) < 4 or not any(run.pending for run in self.runs.values()))
     @rule(opening=OPENINGS, fault=FAULTS)
     def suspend(self, opening: Opening, fault: str) -> None:
         self.does(self.opening(opening, fault))
@@ -165,7 +167,7 @@ class Machine(RuleBasedStateMachine):
 
     # settling
 
-    @precondition(lambda self: self.runs)
+    @precondition(lambda self: any(run.pending for run in self.runs.values()))
     @rule(number=st.integers(0, 9), step=STEPS)
     def one(self, number: int, step: Step) -> None:
         self.does(self.stepping(self.a_run(number), step, "none"))
@@ -177,6 +179,7 @@ class Machine(RuleBasedStateMachine):
 
     async def stepping(self, run_id: str, step: Step, fault: str) -> None:
         run = self.runs[run_id]
+        step = step.aimed(run)
         engine = self.engines[1 if fault.startswith("lost") else 0]
         said = await self.faulty(fault, step.script, lambda: step.call(engine, run_id, run))
         if said.word != AWAY:
@@ -187,14 +190,15 @@ class Machine(RuleBasedStateMachine):
             assert fault == "refused"
         await self.check(run_id)
 
-    @precondition(lambda self: self.runs)
+    @precondition(lambda self: any(run.pending for run in self.runs.values()))
     @rule(number=st.integers(0, 9), one=STEPS, two=STEPS)
     def two_at_once(self, number: int, one: Step, two: Step) -> None:
         """Both come to the same as if one had come after the other, whichever that was."""
         self.does(self.racing(self.a_run(number), one, two))
 
-    async def racing(self, run_id: str, *steps: Step) -> None:
+    async def racing(self, run_id: str, *anywhere: Step) -> None:
         run = self.runs[run_id]
+        steps = [step.aimed(run) for step in anywhere]
         calls = (step.call(engine, run_id, run) for step, engine in zip(steps, self.engines, strict=True))
         said = await asyncio.gather(*map(hear, calls))
         stored, told = await self.stored(run_id)
@@ -217,7 +221,7 @@ class Machine(RuleBasedStateMachine):
     # the agenda
 
     @rule(
-        seconds=st.sampled_from([0, 0.001, 1, 10, 29, 31, 61, 600, 3600]),
+        seconds=st.sampled_from([0, 0, 0.001, 1, 1, 10, 29, 31, 61, 600, 3600]),
         worker=st.sampled_from([None, 0, 1]),
     )
     def time_passes(self, seconds: float, worker: int | None) -> None:
@@ -352,8 +356,9 @@ class Machine(RuleBasedStateMachine):
     # looking
 
     def a_run(self, number: int) -> str:
-        """One of the runs, the latest first: it is the one in which most can still happen."""
-        ids = list(self.runs)
+        """One of the runs; mostly one in which something can still happen."""
+        waiting = [run_id for run_id, run in self.runs.items() if run.pending and number % 4]
+        ids = waiting or list(self.runs)
         return ids[-1 - number % len(ids)]
 
     async def faulty(self, fault: str, script: lua.Script, call: Callable[[], Awaitable[Any]]) -> Said:
@@ -404,7 +409,8 @@ class Machine(RuleBasedStateMachine):
 
     async def check_chain(self, keys: Keys) -> None:
         link = ""
-        for _, entry in await self.redis.xrange(keys.audit):
+        entries: Any = await self.redis.xrange(keys.audit)
+        for _, entry in entries:
             assert json.loads(entry["event"])["prev"] == link
             link = hashlib.sha1(entry["event"].encode()).hexdigest()
         assert (await self.redis.hget(keys.audit_head, "digest") or "") == link
@@ -506,17 +512,26 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def drive(url: str, folder: Path, **how: Any) -> None:
     assert iso(START_MS)[:19] == START[:19]
     with freeze_time(START, real_asyncio=True) as clock:
+        assert isinstance(clock, FrozenDateTimeFactory)
         run_state_machine_as_test(
-            lambda: Machine(url, folder, clock),
+            lambda: Machine(url, folder, clock),  # type: ignore[arg-type]  # any factory will do
             settings=settings(deadline=None, suppress_health_check=list(HealthCheck), **how),
         )
 
 
 def test_engines_and_model_agree_whatever_happens(own_server: str, tmp_path: Path) -> None:
-    drive(own_server, tmp_path, max_examples=40, stateful_step_count=40, derandomize=True)
+    """The same histories each time, told as they are; the slow form looks for others and for the shortest."""
+    drive(
+        own_server,
+        tmp_path,
+        max_examples=30,
+        stateful_step_count=40,
+        derandomize=True,
+        phases=[Phase.generate],
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_engines_and_model_agree_in_thousands_of_steps(own_server: str, tmp_path: Path) -> None:
-    drive(own_server, tmp_path, max_examples=1000, stateful_step_count=60, derandomize=False)
+    drive(own_server, tmp_path, max_examples=400, stateful_step_count=60, derandomize=False)
