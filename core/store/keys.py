@@ -50,7 +50,7 @@ class Keys:
 
     @property
     def audit_head(self) -> str:
-        """Hash: ``digest`` of the newest event, ``ms`` before which none comes, ``link`` (digest) of the newest trimmed."""
+        """Hash: ``digest`` of the newest event, ``ms`` before which none comes, ``link``: the newest trimmed one's digest."""
         return f"{self.base}:audit:head"
 
     @property
