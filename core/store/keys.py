@@ -50,7 +50,7 @@ class Keys:
 
     @property
     def audit_head(self) -> str:
-        """Hash: ``digest`` of the newest event, ``link``: that of the newest trimmed one, ``ms`` before which none comes."""
+        """Hash: ``digest`` of the newest event, ``link``: of the newest trimmed one, ``ms`` before which none comes."""
         return f"{self.base}:audit:head"
 
     @property
