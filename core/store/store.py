@@ -88,16 +88,19 @@ class Store:
         deadline: int,
         state: str | None,
         by: Mapping[str, Any],
+        callback: str | None = None,
+        due: Mapping[str, int] | None = None,
         idempotency: tuple[str, str, str] | None = None,
     ) -> tuple[str, str]:
-        """Put a run in. ``idempotency`` is (scope, key, digest of the body).
+        """Put a run in. ``idempotency`` is (scope, key, digest of the body), ``due`` what else falls due when (ms).
 
         Returns ("opened" | "made" | "reused", the id of the run that was made first).
         """
         keys = self._of(doc.id)
         extra = [keys.state(doc.id), keys.state(doc.id)]
         command: dict[str, Any] = {
-            "fields": run_fields(doc, gates, deadline),
+            "fields": run_fields(doc, gates, deadline, callback),
+            "due": due or {},
             "gates": len(gates),
             "deadline": deadline,
             "opened": spliced({"by": by, "from": "api", "host": doc.host, "external_id": doc.external_id}),
@@ -133,6 +136,27 @@ class Store:
         command = {"items": items, "by": json.dumps(by), "via": via}
         word, index = await self._about(lua.DECIDE, run.id, run.doc.host, command)
         return word, int(index)
+
+    async def amend(
+        self,
+        run: Run,
+        items: Sequence[Mapping[str, Any]],
+        *,
+        event: str,
+        by: Mapping[str, Any] | None,
+        via: str,
+        flag: str | None = None,
+    ) -> tuple[str, int]:
+        """Change who may decide gates of a run, or until when (see `scripts/amend.lua`)."""
+        command = {"items": items, "event": event, "by": json.dumps(by), "via": via}
+        word, index = await self._about(
+            lua.AMEND, run.id, run.doc.host, command | ({"flag": flag} if flag else {})
+        )
+        return word, int(index)
+
+    async def reminded(self, run: Run, given: int, due: int | None) -> None:
+        """Note that ``given`` reminders were given, and when the next is ``due`` (ms)."""
+        await self._about(lua.REMIND, run.id, run.doc.host, {"given": given} | ({"due": due} if due else {}))
 
     async def withdraw(
         self,
