@@ -20,6 +20,7 @@ from core.diffs import diff
 from core.errors import (
     AlreadySettled,
     ArgumentsChanged,
+    AskgateError,
     CannotVerify,
     CoverageMismatch,
     Expired,
@@ -34,6 +35,7 @@ from core.gates import Action, Decision, Edit, Gate, Kind, Outcome, Vote, speake
 from core.ids import gate_id, new_run_id, new_token, run_of
 from core.opening import check_decidable, gate_docs, run_doc
 from core.policy import Actor, Directory, NoDirectory, Person, check_allowed
+from core.redaction import Redaction
 from core.requests import RunRequest
 from core.resumes import Resumes
 from core.runs import Run, RunStatus
@@ -63,6 +65,11 @@ class ResumeEngine:
     def __post_init__(self) -> None:
         self.resumes = Resumes(self.store, self.bell)
         self.amendments = Amendments(self.store, admins=self.admins, home=self.home, directory=self.directory)
+
+    @property
+    def redaction(self) -> Redaction:
+        """What nobody should read, on any surface that the engine's callers show."""
+        return self.store.record.redaction
 
     # opening
 
@@ -220,13 +227,21 @@ class ResumeEngine:
             "token": token,
             "vote": vote.model_dump_json(exclude_none=True),
             "extra": spliced(extra),
-            "fields": spliced({"args_digest": digest}),
+            "fields": spliced(
+                self.store.record.decided(
+                    gate.doc, digest=digest, values=None if approval else values, comment=vote.comment
+                )
+            ),
         }
         if edit:
             item["edit"] = {
                 "args": json.dumps(values, ensure_ascii=False),
                 "record": edit.model_dump_json(),
-                "fields": spliced({"args_digest": edit.to_digest, "was": edit.from_digest}),
+                "fields": spliced(
+                    self.store.record.edited(
+                        gate.doc, was=edit.from_digest, digest=edit.to_digest, args=values
+                    )
+                ),
             }
         return item
 
@@ -289,13 +304,19 @@ class ResumeEngine:
         refusal.extra.setdefault("gate", gate)
         return refusal
 
+    async def _note_refused(self, run: Run, by: Actor, via: str, refusal: type[AskgateError]) -> None:
+        """Write down a refusal that is about a whole run."""
+        await self.store.refuse(run, None, by=by.model_dump(), via=via, reason=refusal.slug)
+
     async def cancel(
         self, run_id: str, reason: str | None, *, by: Actor, via: str, index: int | None = None
     ) -> Run:
         """Settle what is pending as cancelled. Raises NotFound, NotWaiting or StoreUnavailable."""
         run = await self.run(run_id)
         if not await self._withdraw(run, Outcome.CANCELLED, reason, by=by, via=via, index=index):
-            raise NotWaiting(f"Nothing is pending there; the run is {(await self.run(run_id)).status}.")
+            status = (await self.run(run_id)).status
+            await self._note_refused(run, by, via, NotWaiting)
+            raise NotWaiting(f"Nothing is pending there; the run is {status}.")
         return await self.run(run_id)
 
     async def undeliverable(self, run_id: str, reason: str) -> int:
@@ -334,12 +355,14 @@ class ResumeEngine:
         """
         run = await self.run(run_id)
         if not run.open:
+            await self._note_refused(run, by, via, AlreadySettled)
             raise AlreadySettled(extra={"run": run})
         wanted: dict[tuple[str, str], Gate] = {(g.doc.category, g.doc.tool_call_id): g for g in run.gates}
         given: dict[tuple[str, str], dict[str, Any]] = {
             (category, i): item for category, items in results.items() for i, item in items.items()
         }
         if wanted.keys() != given.keys():
+            await self._note_refused(run, by, via, CoverageMismatch)
             raise CoverageMismatch(
                 extra={
                     "missing": sorted(f"{c}.{i}" for c, i in wanted.keys() - given.keys()),

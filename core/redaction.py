@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -154,6 +154,9 @@ class Redaction:
             found[name], count = self.counted(item, hide=secret)
             hidden += count
         return found, hidden
+
+
+NOTHING: Final = Redaction()
 
 
 def distinct(texts: Sequence[str], most: int | None = None) -> list[str]:

@@ -5,70 +5,119 @@ For cards, modals and lists alone. What is decided is checked against the run it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from core.gates import Decision, Gate, Kind, Vote
+from core.forms import FieldOption, FormField
+from core.gates import Decision, Edit, Gate, Kind, Vote
 from core.questions import MAX_HEADER, MAX_LABEL, MAX_QUESTION, AskUserQuestion, Question
-from core.redaction import Redaction, distinct
+from core.redaction import NOTHING, Redaction, distinct
 from core.runs import Run
 
 
 def shown_run(run: Run, redaction: Redaction) -> Run:
     """The run with its gates as they may be seen."""
-    if redaction == Redaction():
+    if redaction == NOTHING:
         return run
-    title = redaction.text(run.doc.title) if run.doc.title else run.doc.title
+    doc = run.doc.model_copy(update={"title": _text(run.doc.title, redaction)})
     gates = tuple(shown_gate(gate, redaction) for gate in run.gates)
-    return run.model_copy(update={"doc": run.doc.model_copy(update={"title": title}), "gates": gates})
+    return run.model_copy(update={"doc": doc, "gates": gates})
 
 
 def shown_gate(gate: Gate, redaction: Redaction) -> Gate:
     """The gate as it may be seen; ``hidden`` says how many of the values that it asks about are masked."""
-    if redaction == Redaction():
+    if redaction == NOTHING:
         return gate
-    args: JsonValue
-    values: JsonValue = gate.decision.values if gate.decision else None
-    if gate.doc.kind is Kind.QUESTION:
-        asks = _questions(gate.asks, redaction)
-        args, hidden = asks.model_dump(mode="json", by_alias=True), _differences(gate.asks, asks)
-        values = _answers(values, gate.asks, asks, redaction)
-    else:
-        args, hidden = redaction.counted(gate.doc.args)
-        values = redaction.value(values)
+    look = _LOOKS[gate.doc.kind](gate, redaction)
     doc = gate.doc.model_copy(
         update={
-            "args": args,
+            **look.doc,
             "tool_name": redaction.text(gate.doc.tool_name),
-            "reason": redaction.text(gate.doc.reason) if gate.doc.reason else gate.doc.reason,
+            "reason": _text(gate.doc.reason, redaction),
         }
     )
     update = {
         "doc": doc,
-        "hidden": hidden,
+        "hidden": look.hidden,
+        "edited": redaction.value(gate.edited),
+        "edits": tuple(_edit(edit, redaction) for edit in gate.edits),
         "votes": _votes(gate.votes, redaction),
-        "drafts": redaction.value(gate.drafts),
-        "decision": _decision(gate.decision, values, redaction) if gate.decision else None,
+        "drafts": look.drafts,
+        "decision": _decision(gate.decision, look.values, redaction) if gate.decision else None,
     }
     return gate.model_copy(update=update)
 
 
+class Look(NamedTuple):
+    """What differs by kind: members of the doc, the values decided, the drafts, and how many values are masked."""
+
+    doc: dict[str, Any]
+    values: JsonValue
+    drafts: dict[str, JsonValue]
+    hidden: int
+
+
+def _values(gate: Gate) -> JsonValue:
+    return gate.decision.values if gate.decision else None
+
+
+def _text(text: str | None, redaction: Redaction) -> str | None:
+    return redaction.text(text) if text else text
+
+
+# approvals and custom calls
+
+
+def _arguments(gate: Gate, redaction: Redaction) -> Look:
+    args, hidden = redaction.counted(gate.doc.args)
+    if gate.edited is not None:
+        hidden = redaction.counted(gate.edited)[1]
+    return Look({"args": args}, redaction.value(_values(gate)), gate.drafts, hidden)
+
+
+def _edit(edit: Edit, redaction: Redaction) -> Edit:
+    changes = []
+    for change in edit.diff:
+        path = str(change["path"]).split("/")
+        hide = any(redaction.lists(name) for name in path)
+        changes.append(
+            {
+                name: value if name == "path" else redaction.value(value, hide=hide)
+                for name, value in change.items()
+            }
+        )
+    return edit.model_copy(update={"diff": changes})
+
+
 def _decision(decision: Decision, values: JsonValue, redaction: Redaction) -> Decision:
-    detail = redaction.text(decision.detail) if decision.detail else decision.detail
-    update = {"values": values, "votes": _votes(decision.votes, redaction), "detail": detail}
+    update = {
+        "values": values,
+        "votes": _votes(decision.votes, redaction),
+        "detail": _text(decision.detail, redaction),
+    }
     return decision.model_copy(update=update)
 
 
 def _votes(votes: tuple[Vote, ...], redaction: Redaction) -> tuple[Vote, ...]:
-    return tuple(
-        vote.model_copy(update={"comment": redaction.text(vote.comment)}) if vote.comment else vote
-        for vote in votes
-    )
+    return tuple(vote.model_copy(update={"comment": _text(vote.comment, redaction)}) for vote in votes)
 
 
 # questions: their texts are what answers refer to, so they stay within their bounds and apart from each other
+
+
+def _question_look(gate: Gate, redaction: Redaction) -> Look:
+    # the members of questions have names of ours: only their texts may have something to hide
+    by = Redaction(patterns=redaction.patterns)
+    asks, shown = gate.asks, _questions(gate.asks, by)
+    args = shown.model_dump(mode="json", by_alias=True)
+    return Look(
+        {"args": args},
+        _answers(_values(gate), asks, shown, by),
+        {who: by.value(draft) for who, draft in gate.drafts.items()},
+        _differences(asks, shown),
+    )
 
 
 def _questions(asks: AskUserQuestion, redaction: Redaction) -> AskUserQuestion:
@@ -87,7 +136,7 @@ def _question(question: Question, text: str, redaction: Redaction) -> Question:
             update={
                 "label": label,
                 "description": redaction.text(option.description),
-                "markdown": redaction.text(option.markdown) if option.markdown else option.markdown,
+                "markdown": _text(option.markdown, redaction),
             }
         )
         for option, label in zip(question.options, labels, strict=True)
@@ -132,7 +181,85 @@ def _answers(
 def _picked(answer: JsonValue, question: Question, shown: Question, redaction: Redaction) -> JsonValue:
     if isinstance(answer, list):
         return [_picked(item, question, shown, redaction) for item in answer]
-    labels = {
-        one.label: other.label for one, other in zip(question.options, shown.options, strict=True)
-    }
+    labels = {one.label: other.label for one, other in zip(question.options, shown.options, strict=True)}
     return labels[answer] if answer in labels else redaction.value(answer)
+
+
+# forms and links
+
+
+def _form_look(gate: Gate, redaction: Redaction) -> Look:
+    form = gate.doc.form
+    if form is None:
+        raise ValueError(f"{gate.id} has no form")
+    fields = tuple(_field(field, redaction) for field in form.all_fields)
+    hidden = sum(one != other for one, other in zip(form.all_fields, fields, strict=True))
+    shown = form.model_copy(
+        update={
+            "title": redaction.text(form.title),
+            "body": redaction.text(form.body),
+            "fields": fields,
+            "json_schema": None,
+        }
+    )
+    drafts = {who: _content(draft, redaction) for who, draft in gate.drafts.items()}
+    return Look(
+        {"args": redaction.value(gate.doc.args), "form": shown},
+        _content(_values(gate), redaction),
+        drafts,
+        hidden,
+    )
+
+
+def _field(field: FormField, redaction: Redaction) -> FormField:
+    """A field without what is hidden. What it asks for stays; a default that is hidden is none."""
+    listed = redaction.lists(field.name)
+    default = None if redaction.value(field.default, hide=listed) != field.default else field.default
+    return field.model_copy(
+        update={
+            "label": redaction.text(field.label),
+            "description": redaction.text(field.description),
+            "options": tuple(_option(option, redaction) for option in field.options),
+            "default": default,
+        }
+    )
+
+
+def _option(option: FieldOption, redaction: Redaction) -> FieldOption:
+    """An option keeps its value, which is what comes back; shown is a label."""
+    shown = redaction.text(option.shown)
+    return option if shown == option.shown else option.model_copy(update={"label": shown})
+
+
+def _content(content: JsonValue, redaction: Redaction) -> JsonValue:
+    """What was filled in, by the names of fields."""
+    if not isinstance(content, Mapping):
+        return redaction.value(content)
+    return {name: redaction.value(value, hide=redaction.lists(name)) for name, value in content.items()}
+
+
+def _link_look(gate: Gate, redaction: Redaction) -> Look:
+    """A link leads where it leads, so an address that has something to hide is not shown beyond its origin."""
+    link = gate.doc.link
+    if link is None:
+        raise ValueError(f"{gate.id} has no link")
+    url = link.url if link.url is None or redaction.text(link.url) == link.url else None
+    shown = link.model_copy(
+        update={
+            "title": redaction.text(link.title),
+            "body": redaction.text(link.body),
+            "origin": link.shown_origin,
+            "url": url,
+        }
+    )
+    hidden = int(url != link.url)
+    return Look({"args": redaction.value(gate.doc.args), "link": shown}, None, gate.drafts, hidden)
+
+
+_LOOKS: Mapping[Kind, Callable[[Gate, Redaction], Look]] = {
+    Kind.QUESTION: _question_look,
+    Kind.FORM: _form_look,
+    Kind.LINK: _link_look,
+    Kind.CUSTOM: _arguments,
+    Kind.APPROVAL: _arguments,
+}

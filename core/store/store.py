@@ -14,6 +14,7 @@ from core.clock import Clock, iso
 from core.errors import StoreMismatch
 from core.gates import GateDoc
 from core.ids import new_token, partition_of, run_of
+from core.record import Record
 from core.runs import Card, Run, RunDoc
 from core.store import lua
 from core.store.audit import AuditLog
@@ -36,17 +37,18 @@ class Due:
 
 
 class Store:
-    """Runs, agenda, queues and audit in one Redis.
+    """Runs, agenda, queues and audit in one Redis. ``record`` says what stands in the audit.
 
     Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write.
     """
 
-    def __init__(self, client: Redis, *, partitions: int, clock: Clock) -> None:
+    def __init__(self, client: Redis, *, partitions: int, clock: Clock, record: Record | None = None) -> None:
         # decode_responses is on: every reply is text, which redis-py's types (bytes or str) cannot say
         self._redis: Any = client
         self.partitions = partitions
         self.clock = clock
         self.audit = AuditLog(client, partitions, clock)
+        self.record = record or Record()
 
     # the server
 
@@ -103,10 +105,9 @@ class Store:
             "due": due or {},
             "gates": len(gates),
             "deadline": deadline,
-            "opened": spliced({"by": by, "from": "api", "host": doc.host, "external_id": doc.external_id}),
+            "opened": spliced({"by": by, "from": "api"} | self.record.run_opened(doc)),
             "gate_opened": [
-                spliced({"by": by, "from": "api", "kind": gate.kind, "args_digest": gate.args_digest})
-                for gate in gates
+                spliced({"by": by, "from": "api"} | self.record.gate_opened(gate)) for gate in gates
             ],
             "kept": IDEMPOTENCY_MS,
         }
@@ -177,7 +178,7 @@ class Store:
             "outcome": outcome,
             "decision": decision,
             "via": via,
-            "fields": spliced({"cancelled_by": by, "reason": reason}),
+            "fields": spliced({"cancelled_by": by, "reason": self.record.text(reason)}),
             "token": new_token(),
         }
         if index is not None:
@@ -217,12 +218,15 @@ class Store:
 
     # resumes
 
-    async def start_resume(self, run: Run, token: str, body: str) -> tuple[str, str] | None:
+    async def start_resume(
+        self, run: Run, token: str, body: str, *, by: Mapping[str, Any] | None = None
+    ) -> tuple[str, str] | None:
         """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time.
 
         None if the run is gone, or the lease is no longer ours.
         """
-        command = {"token": token, "body": body, "key": f"{run.id}:1"}
+        fields = f',"by":{json.dumps(by)},"from":"host"'
+        command = {"token": token, "body": body, "key": f"{run.id}:1", "fields": fields}
         frozen = await self._about(lua.START_RESUME, run.id, run.doc.host, command)
         return (frozen[0], frozen[1]) if frozen else None
 
@@ -242,7 +246,7 @@ class Store:
             "status": status,
             "event": f"run.{status}",
             "by": json.dumps(by),
-            "fields": spliced({"by": by, "from": "host", "reason": error}),
+            "fields": spliced({"by": by, "from": "host", "reason": self.record.text(error)}),
         }
         if error:
             command["error"] = error
