@@ -33,7 +33,7 @@ class Delivery:
             return
         run = shown_run(stored, self._engine.redaction)
         try:
-            if len(run.cards) < len(parts := pack(run)) and not _given_up(run):
+            if len(run.cards) < len(parts := _parts(run)) and not _given_up(run):
                 run = await self._post(run, parts, looking=tries > 1)
             await self._update(run)
         except SlackBusy as busy:
