@@ -60,7 +60,7 @@ def serve(role: str, overrides: tuple[str, ...]) -> None:
 async def _serve(role: Role, overrides: tuple[str, ...]) -> None:
     settings = load_settings(pairs(overrides), need_slack=True)
     check_served(settings)
-    logs.set_up(settings.log_level)
+    logs.set_up(settings.log_level, settings.redaction)
     async with Service(settings, role) as service:
         assert service.web is not None  # noqa: S101  # every role has a port
         click.echo(f"askgate serves at {service.web.url} (role {role}). Ctrl-C stops it.", err=True)

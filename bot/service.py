@@ -29,6 +29,8 @@ from core.clock import REANCHOR_S, StoreClock
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
 from core.errors import AskgateError, StoreUnavailable
+from core.record import Record
+from core.retention import Retention
 from core.settings import Settings, SettingsError
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
@@ -99,7 +101,8 @@ class Service:
         redis = fast_client(url)
         self._stack.push_async_callback(redis.aclose)
         clock = StoreClock(lambda: store.server_ms())
-        store = Store(redis, partitions=self._settings.partitions, clock=clock)
+        record = Record(self._settings.redaction, keeps_values=self._settings.audit_values)
+        store = Store(redis, partitions=self._settings.partitions, clock=clock, record=record)
         try:
             await clock.anchor()
             await store.check_partitions()
@@ -113,8 +116,15 @@ class Service:
         return store, bell
 
     async def _start_worker(self, client: AsyncWebClient) -> None:
+        settings, store = self._settings, self.engine.store
         delivery = Delivery(self.engine, Slack(client))
-        handlers: dict[str, Handler] = {"expire": self.engine.expire, "card": delivery.card}
+        retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
+        await retention.keep_due()
+        handlers: dict[str, Handler] = {
+            "expire": self.engine.expire,
+            "card": delivery.card,
+            "trim": retention.trim,
+        }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()
         self._stack.push_async_callback(self.worker.stop, self._settings.grace_s)

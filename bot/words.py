@@ -129,6 +129,12 @@ def digest(short: str) -> str:
     return f"Arguments `{short}`"
 
 
+def hidden(count: int) -> str:
+    """Said of a gate that shows masks: whoever decides it does so without having read those values."""
+    values = "1 value is" if count == 1 else f"{count} values are"
+    return f"🔒 {values} hidden here (•••). What you decide holds for the real ones."
+
+
 def fallback(title: str, pending: int, count: int) -> str:
     """The notification's text: plain, for screens without blocks."""
     if not pending:

@@ -11,7 +11,15 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Literal, Protocol
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StringConstraints,
+)
 
 from core.errors import CannotVerify, NotAllowed, SelfApproval
 
@@ -63,11 +71,11 @@ class PolicyRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     responders: list[Principal] | None = Field(None, max_length=256)
     approvers: list[Principal] | None = Field(None, max_length=256)
-    quorum: int = Field(1, ge=1, le=32)
-    reject_quorum: int = Field(1, ge=1, le=32)
-    self_approval: bool = False
+    quorum: StrictInt = Field(1, ge=1, le=32)
+    reject_quorum: StrictInt = Field(1, ge=1, le=32)
+    self_approval: StrictBool = False
     reason: Literal["never", "on_reject", "always"] = "never"
-    edits: bool = False
+    edits: StrictBool = False
 
 
 class Policy(BaseModel):
@@ -80,6 +88,10 @@ class Policy(BaseModel):
     self_approval: bool = False
     reason: Literal["never", "on_reject", "always"] = "never"
     edits: bool = False
+
+    def need(self, approving: bool) -> int:
+        """How many votes settle an approval, for it or against it."""
+        return self.quorum if approving else self.reject_quorum
 
 
 class Directory(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.runs import RunRequest
+from core.requests import RunRequest
 
 Json = dict[str, Any]
 

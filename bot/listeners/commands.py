@@ -15,6 +15,7 @@ from core.errors import CannotVerify, StoreUnavailable
 from core.gates import Gate, Kind
 from core.policy import Person, is_among
 from core.runs import Run
+from core.shown import shown_run
 
 COMMAND: Final = "/gates"
 SHOWN: Final = 20
@@ -70,7 +71,8 @@ class Gates:
             if gate.pending and (admin or await self._may_decide(run, gate, person)):
                 if len(found) == SHOWN:
                     return found, True
-                found.append((run, gate))
+                shown = shown_run(run, self._engine.redaction)
+                found.append((shown, shown.gates[gate.doc.index]))
             if looked_at == LOOKED_AT:
                 return found, True
         return found, False

@@ -14,6 +14,7 @@ from core.agenda import TryAgain
 from core.engine import ResumeEngine
 from core.gates import Outcome
 from core.runs import Card, Run
+from core.shown import shown_run
 
 log = structlog.get_logger(__name__)
 
@@ -27,11 +28,12 @@ class Delivery:
 
     async def card(self, run_id: str, tries: int) -> None:
         """Draw a run's card as the run is at this moment. Raises TryAgain when Slack is busy."""
-        run = await self._engine.store.read(run_id)
-        if run is None or run.doc.place is None:
+        stored = await self._engine.store.read(run_id)
+        if stored is None or stored.doc.place is None:
             return
+        run = shown_run(stored, self._engine.redaction)
         try:
-            if len(run.cards) < len(parts := pack(run)) and not _given_up(run):
+            if len(run.cards) < len(parts := _parts(run)) and not _given_up(run):
                 run = await self._post(run, parts, looking=tries > 1)
             await self._update(run)
         except SlackBusy as busy:
@@ -62,7 +64,7 @@ class Delivery:
             ts = ts or await self._slack.post(channel, messages[number], thread_ts=thread_ts, payload=payload)
             cards.append(Card(channel=channel, ts=ts, gates=parts[number], shown=shown))
             await self._engine.store.set_cards(run, cards, event="card.posted")
-        fresh = await self._engine.run(run.id)
+        fresh = shown_run(await self._engine.run(run.id), self._engine.redaction)
         return fresh.model_copy(update={"cards": tuple(cards)})
 
     async def _update(self, run: Run) -> None:
@@ -98,6 +100,12 @@ class Delivery:
 def _given_up(run: Run) -> bool:
     """Whether Slack refused to show a part of this run before. What it did show is still kept true."""
     return any(gate.status == Outcome.UNDELIVERABLE for gate in run.gates)
+
+
+def _parts(run: Run) -> list[tuple[int, ...]]:
+    """Which gates share a message: as they do already, then those that have none yet."""
+    posted = [card.gates for card in run.cards]
+    return posted + pack(run, sum(map(len, posted)))
 
 
 def _digest(message: Message) -> str:

@@ -86,7 +86,7 @@ def _channels(run: Run, gate: Gate) -> set[str | None]:
 
 def _people(run: Run, gate: Gate, admins: Sequence[str]) -> set[str]:
     """Who may decide a gate or did, and the requester, each as `T1:U1` and as `U1`."""
-    deciders = set(gate.doc.policy.deciders)
+    deciders = set(gate.policy.deciders)
     if "admins" in deciders:
         deciders |= set(admins)
     persons = [vote.by for vote in gate.votes] + ([run.doc.requester] if run.doc.requester else [])

@@ -51,10 +51,12 @@ class CancelBody(Body):
 class DecideBody(Body):
     """One person's word on a gate. ``by`` is the person a trusted key acts for.
 
+    ``action`` is one that the gate offers; ``values`` belong to answer and accept, and to an approve with edited
+    arguments: `{"override_args": {…}}`.
     ``args_digest`` is that of the arguments which were shown; without it those that are stored count as shown.
     """
 
-    action: Literal["answer", "decline", "approve", "deny"]
+    action: Literal["answer", "accept", "decline", "cancel", "approve", "approve_always", "deny"]
     values: JsonValue = None
     comment: Comment | None = None
     by: Person | None = None
@@ -67,10 +69,11 @@ class CallReturnedAnswer(Body):
 
 
 class CallFailedAnswer(Body):
-    """Declines a call; the message is the reason."""
+    """Declines a call, or with ``action`` cancel dismisses it (not a question); the message is the reason."""
 
     status: Literal["failed"]
     message: Comment
+    action: Literal["decline", "cancel"] = "decline"
 
 
 CallAnswer = Annotated[
@@ -84,8 +87,11 @@ CallAnswer = Annotated[
 
 
 class ApprovalAnswer(Body):
-    action: Literal["approve", "deny"]
+    """``override_args`` are edited arguments, where the policy allows edits."""
+
+    action: Literal["approve", "approve_always", "deny"]
     reason: Comment | None = None
+    override_args: dict[str, JsonValue] | None = None
 
 
 class ResumeBody(Body):

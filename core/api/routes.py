@@ -28,7 +28,7 @@ from core.api.requests import (
 )
 from core.api.views import AuditLine, ClaimView, GateDetail, GatePage, RunView, View
 from core.errors import AskgateError
-from core.runs import RunRequest
+from core.requests import RunRequest
 
 Handler = Callable[..., Awaitable[web.StreamResponse]]
 """Takes the Call, and as `body` and `query` what its route names."""

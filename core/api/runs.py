@@ -8,7 +8,7 @@ from core.api.body import idempotency_key
 from core.api.call import Call, about, answer
 from core.api.requests import CancelBody, ResumeBody, RunQuery
 from core.api.views import RunView
-from core.runs import RunRequest
+from core.requests import RunRequest
 
 
 async def create(call: Call, body: RunRequest) -> web.Response:

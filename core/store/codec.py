@@ -6,14 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.gates import Decision, Gate, GateDoc, Vote
+from core.gates import Decision, Edit, Gate, GateDoc, Vote
+from core.policy import Policy
 from core.runs import Card, Run, RunDoc
 
 
-def run_fields(doc: RunDoc, gates: Sequence[GateDoc], deadline: int) -> list[str]:
-    """The fields of a run that waits, as a flat list of names and values."""
+def run_fields(doc: RunDoc, gates: Sequence[GateDoc], deadline: int, callback: str | None) -> list[str]:
+    """The fields of a run that waits, as a flat list of names and values. ``callback`` is JSON text, secret and all."""
     fields = ["doc", doc.model_dump_json(), "host", doc.host, "n", str(len(gates)), "open", str(len(gates))]
     fields += ["placed", "1" if doc.place else "0"]
+    if callback is not None:
+        fields += ["callback", callback]
     for gate in gates:
         fields += [f"{gate.index}:doc", gate.model_dump_json(exclude_none=True)]
         fields += [f"{gate.index}:status", "pending", f"{gate.index}:rev", "1"]
@@ -30,15 +33,21 @@ def load_run(fields: Mapping[str, str]) -> Run:
         gates=tuple(_load_gate(fields, index, doc.created_at) for index in range(int(fields["n"]))),
         cards=tuple(Card.model_validate(card) for card in json.loads(fields.get("cards", "[]"))),
         mend=fields.get("mend") == "1",
+        escalated=fields.get("escalated") == "1",
+        reminded=int(fields.get("reminded", "0")),
         error=fields.get("error") or None,
     )
 
 
 def _load_gate(fields: Mapping[str, str], index: int, created_at: int) -> Gate:
-    decision = fields.get(f"{index}:decision")
+    decision, policy, edited = (fields.get(f"{index}:{name}") for name in ("decision", "policy", "args"))
     drafts = f"{index}:draft:"
+    doc = GateDoc.model_validate_json(fields[f"{index}:doc"])
     return Gate(
-        doc=GateDoc.model_validate_json(fields[f"{index}:doc"]),
+        doc=doc,
+        policy=Policy.model_validate_json(policy) if policy else doc.policy,
+        edited=json.loads(edited) if edited else None,
+        edits=tuple(Edit.model_validate(edit) for edit in json.loads(fields.get(f"{index}:edits", "[]"))),
         status=fields[f"{index}:status"],
         rev=int(fields[f"{index}:rev"]),
         deadline=int(fields[f"{index}:deadline"]),

@@ -82,5 +82,5 @@ def leases(queue: str) -> str:
     return f"{queue}:leases"
 
 
-WORK = ("expire", "card")
+WORK = ("expire", "remind", "escalate", "card")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""

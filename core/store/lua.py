@@ -31,6 +31,8 @@ class Script:
 
 SUSPEND = Script("suspend")
 DECIDE = Script("decide")
+AMEND = Script("amend")
+REMIND = Script("remind")
 WITHDRAW = Script("withdraw")
 EXPIRE = Script("expire")
 DRAFT = Script("draft")

@@ -14,6 +14,7 @@ from core.clock import Clock, iso
 from core.errors import StoreMismatch
 from core.gates import GateDoc
 from core.ids import new_token, partition_of, run_of
+from core.record import Record
 from core.runs import Card, Run, RunDoc
 from core.store import lua
 from core.store.audit import AuditLog
@@ -36,17 +37,18 @@ class Due:
 
 
 class Store:
-    """Runs, agenda, queues and audit in one Redis.
+    """Runs, agenda, queues and audit in one Redis. ``record`` says what stands in the audit.
 
     Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write.
     """
 
-    def __init__(self, client: Redis, *, partitions: int, clock: Clock) -> None:
+    def __init__(self, client: Redis, *, partitions: int, clock: Clock, record: Record | None = None) -> None:
         # decode_responses is on: every reply is text, which redis-py's types (bytes or str) cannot say
         self._redis: Any = client
         self.partitions = partitions
         self.clock = clock
         self.audit = AuditLog(client, partitions, clock)
+        self.record = record or Record()
 
     # the server
 
@@ -88,22 +90,24 @@ class Store:
         deadline: int,
         state: str | None,
         by: Mapping[str, Any],
+        callback: str | None = None,
+        due: Mapping[str, int] | None = None,
         idempotency: tuple[str, str, str] | None = None,
     ) -> tuple[str, str]:
-        """Put a run in. ``idempotency`` is (scope, key, digest of the body).
+        """Put a run in. ``idempotency`` is (scope, key, digest of the body), ``due`` what else falls due when (ms).
 
         Returns ("opened" | "made" | "reused", the id of the run that was made first).
         """
         keys = self._of(doc.id)
         extra = [keys.state(doc.id), keys.state(doc.id)]
         command: dict[str, Any] = {
-            "fields": run_fields(doc, gates, deadline),
+            "fields": run_fields(doc, gates, deadline, callback),
+            "due": due or {},
             "gates": len(gates),
             "deadline": deadline,
-            "opened": spliced({"by": by, "from": "api", "host": doc.host, "external_id": doc.external_id}),
+            "opened": spliced({"by": by, "from": "api"} | self.record.run_opened(doc)),
             "gate_opened": [
-                spliced({"by": by, "from": "api", "kind": gate.kind, "args_digest": gate.args_digest})
-                for gate in gates
+                spliced({"by": by, "from": "api"} | self.record.gate_opened(gate)) for gate in gates
             ],
             "kept": IDEMPOTENCY_MS,
         }
@@ -134,6 +138,27 @@ class Store:
         word, index = await self._about(lua.DECIDE, run.id, run.doc.host, command)
         return word, int(index)
 
+    async def amend(
+        self,
+        run: Run,
+        items: Sequence[Mapping[str, Any]],
+        *,
+        event: str,
+        by: Mapping[str, Any] | None,
+        via: str,
+        flag: str | None = None,
+    ) -> tuple[str, int]:
+        """Change who may decide gates of a run, or until when (see `scripts/amend.lua`)."""
+        command = {"items": items, "event": event, "by": json.dumps(by), "via": via}
+        word, index = await self._about(
+            lua.AMEND, run.id, run.doc.host, command | ({"flag": flag} if flag else {})
+        )
+        return word, int(index)
+
+    async def reminded(self, run: Run, given: int, due: int | None) -> None:
+        """Note that ``given`` reminders were given, and when the next is ``due`` (ms)."""
+        await self._about(lua.REMIND, run.id, run.doc.host, {"given": given} | ({"due": due} if due else {}))
+
     async def withdraw(
         self,
         run: Run,
@@ -153,7 +178,7 @@ class Store:
             "outcome": outcome,
             "decision": decision,
             "via": via,
-            "fields": spliced({"cancelled_by": by, "reason": reason}),
+            "fields": spliced({"cancelled_by": by, "reason": self.record.text(reason)}),
             "token": new_token(),
         }
         if index is not None:
@@ -193,12 +218,15 @@ class Store:
 
     # resumes
 
-    async def start_resume(self, run: Run, token: str, body: str) -> tuple[str, str] | None:
+    async def start_resume(
+        self, run: Run, token: str, body: str, *, by: Mapping[str, Any] | None = None
+    ) -> tuple[str, str] | None:
         """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time.
 
         None if the run is gone, or the lease is no longer ours.
         """
-        command = {"token": token, "body": body, "key": f"{run.id}:1"}
+        fields = f',"by":{json.dumps(by)},"from":"host"'
+        command = {"token": token, "body": body, "key": f"{run.id}:1", "fields": fields}
         frozen = await self._about(lua.START_RESUME, run.id, run.doc.host, command)
         return (frozen[0], frozen[1]) if frozen else None
 
@@ -218,7 +246,7 @@ class Store:
             "status": status,
             "event": f"run.{status}",
             "by": json.dumps(by),
-            "fields": spliced({"by": by, "from": "host", "reason": error}),
+            "fields": spliced({"by": by, "from": "host", "reason": self.record.text(error)}),
         }
         if error:
             command["error"] = error

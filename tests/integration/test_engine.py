@@ -60,6 +60,7 @@ async def test_an_answer_and_an_approval_resume_the_run(engine: ResumeEngine) ->
         "gate.settled",
         "gate.settled",
         "run.settled",
+        "run.claimed",
         "run.resumed",
     ]
 

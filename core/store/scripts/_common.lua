@@ -73,7 +73,9 @@ local function settle(index, outcome, decision, by, via, fields)
   if redis.call('HINCRBY', RUN, 'open', -1) == 0 then
     redis.call('HSET', RUN, 'status', 'settled')
     redis.call('ZADD', SETTLED, now, cmd.run)
-    unschedule(AGENDA, LEASES, 'expire:' .. cmd.run)
+    for _, what in ipairs({'expire:', 'remind:', 'escalate:'}) do
+      unschedule(AGENDA, LEASES, what .. cmd.run)
+    end
     schedule(QUEUE, QUEUE_LEASES, cmd.run, now)
     audit('run.settled', nil, ',"by":' .. by .. ',"from":"' .. via .. '"')
     bell('queue ' .. cmd.partition .. ' ' .. redis.call('HGET', RUN, 'host'))

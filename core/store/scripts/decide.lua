@@ -1,6 +1,7 @@
 -- Takes one person's word on one or more gates of a run, all of it or nothing.
 -- cmd: by (JSON text), via, items: [{index, rev, action, outcome, need (votes that settle it), speaker, token,
--- vote (JSON text), extra (JSON text behind the decision's first fields), fields (audit)}].
+-- vote (JSON text), extra (JSON text behind the decision's first fields), fields (audit),
+-- edit {args, record (JSON texts), fields (audit)}?}]. An edit makes votes on the old arguments void.
 -- Returns {word, index}: settled | voted | again (this very call was heard before), or a refusal: missing | expired |
 -- taken | stale.
 if redis.call('EXISTS', RUN) == 0 then
@@ -39,9 +40,16 @@ local word = 'voted'
 for _, item in ipairs(cmd.items) do
   local votes, same = {}, {}
   for _, vote in ipairs(item.votes) do
-    if vote.speaker ~= item.speaker then -- one vote a person: the last word counts
+    if vote.speaker ~= item.speaker and not item.edit then -- one vote a person: the last word counts
       table.insert(votes, vote)
     end
+  end
+  if item.edit then
+    local edits = redis.call('HGET', RUN, item.index .. ':edits')
+    edits = edits and (string.sub(edits, 1, -2) .. ',') or '['
+    redis.call('HSET', RUN, item.index .. ':args', item.edit.args, item.index .. ':edits', edits .. item.edit.record .. ']')
+    redis.call('HINCRBY', RUN, item.index .. ':rev', 1)
+    audit('gate.edited', gate_id(item.index), ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"' .. item.edit.fields)
   end
   table.insert(votes, {speaker = item.speaker, token = item.token, action = item.action, vote = item.vote})
   redis.call('HSET', RUN, item.index .. ':votes', cjson.encode(votes))

@@ -1,6 +1,7 @@
 -- Puts a run and its gates into the store, once for an Idempotency-Key.
 -- KEYS: of a run, then 12 state, 13 idempotency. cmd: fields (flat list), gates (how many), deadline (the earliest),
--- opened (audit fields of run.opened and, for each gate, of gate.opened), idem {digest, until}?, state?, kept (ms).
+-- opened (audit fields of run.opened), gate_opened (for each gate, those of gate.opened), due (ms by the name of what else
+-- falls due: remind, escalate), idem {digest, until}?, state?, kept (ms).
 if redis.call('EXISTS', RUN) == 1 then
   return {'made', cmd.run} -- the reply of the first try was lost
 end
@@ -28,6 +29,9 @@ for index = 0, cmd.gates - 1 do
   audit('gate.opened', gate_id(index), cmd.gate_opened[index + 1])
 end
 redis.call('ZADD', AGENDA, cmd.deadline, 'expire:' .. cmd.run)
+for what, ms in pairs(cmd.due) do
+  redis.call('ZADD', AGENDA, ms, what .. ':' .. cmd.run)
+end
 if redis.call('HGET', RUN, 'placed') == '1' then
   redis.call('ZADD', AGENDA, now, 'card:' .. cmd.run)
   bell('due ' .. cmd.partition)
