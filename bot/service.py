@@ -99,7 +99,8 @@ class Service:
         redis = fast_client(url)
         self._stack.push_async_callback(redis.aclose)
         clock = StoreClock(lambda: store.server_ms())
-        store = Store(redis, partitions=self._settings.partitions, clock=clock)
+        settings = self._settings
+        store = Store(redis, partitions=settings.partitions, clock=clock, wait=settings.redis_wait)
         try:
             await clock.anchor()
             await store.check_partitions()

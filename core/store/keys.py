@@ -63,6 +63,11 @@ class Keys:
         """Sorted set: the pending gates, by the ms they were made."""
         return f"{self.base}:open"
 
+    @property
+    def mark(self) -> str:
+        """String, empty: written behind a write that waits for replicas, so that there is one to wait for."""
+        return f"{self.base}:mark"
+
     def idempotency(self, scope: str, key: str) -> str:
         """String: what an Idempotency-Key made. The text is hashed, so any of it will do."""
         return f"{self.base}:idem:{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:40]}"

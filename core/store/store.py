@@ -5,40 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from redis.asyncio import Redis
-from redis.exceptions import (
-    BusyLoadingError,
-    ClusterDownError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    ResponseError,
-)
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
-
 from core.clock import Clock, iso
-from core.errors import StoreMismatch, StoreUnavailable
+from core.errors import StoreMismatch
 from core.gates import GateDoc
 from core.ids import new_token, partition_of, run_of
 from core.runs import Card, Run, RunDoc
+from core.settings import Wait
 from core.store import lua
 from core.store.codec import load_run, run_fields, spliced
+from core.store.connect import Client
 from core.store.keys import BELL, META, Keys, leases
+from core.store.reach import reaching
 
-_AWAY = (
-    RedisConnectionError,
-    RedisTimeoutError,
-    BusyLoadingError,
-    ReadOnlyError,
-    OutOfMemoryError,
-    ClusterDownError,
-    OSError,
-)
-_AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OOM", "UNBLOCKED", "BUSY ")
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 
 
@@ -52,40 +34,32 @@ class Due:
     token: str
 
 
-@contextlib.contextmanager
-def _reachable() -> Iterator[None]:
-    try:
-        yield
-    except _AWAY as error:
-        raise StoreUnavailable from error
-    except ResponseError as error:
-        if str(error).startswith(_AWAY_CODES):
-            raise StoreUnavailable from error
-        raise
-
-
 class Store:
     """Runs, agenda, queues and audit in one Redis.
 
-    Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write.
+    Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write. With ``wait``, what a
+    person or a host waits for (suspend, decide, withdraw, draft, and both ends of a resume) is on that many replicas
+    before it returns; else StoreUnavailable says that it may have been saved.
     """
 
-    def __init__(self, client: Redis, *, partitions: int, clock: Clock) -> None:
+    def __init__(self, client: Client, *, partitions: int, clock: Clock, wait: Wait | None = None) -> None:
         # decode_responses is on: every reply is text, which redis-py's types (bytes or str) cannot say
         self._redis: Any = client
+        self._wait = wait
         self.partitions = partitions
         self.clock = clock
 
     # the server
 
     async def server_ms(self) -> int:
-        with _reachable():
-            seconds, micros = await self._redis.time()
+        async with reaching():
+            # of the server that has this key: in a cluster one of many, so that all processes ask the same
+            seconds, micros = await self._redis.eval("return redis.call('TIME')", 1, META)
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def check_partitions(self) -> None:
         """Hold the number of partitions for the life of the store. Raises StoreMismatch."""
-        with _reachable():
+        async with reaching():
             await self._redis.hsetnx(META, "partitions", str(self.partitions))
             stored = await self._redis.hget(META, "partitions")
         if stored != str(self.partitions):
@@ -95,13 +69,13 @@ class Store:
             )
 
     async def ping(self) -> None:
-        with _reachable():
+        async with reaching():
             await self._redis.ping()
 
     async def claim_event(self, event_id: str, kept_ms: int = 3_600_000) -> bool:
         """Whether this event of Slack's is heard for the first time."""
         token = new_token()
-        with _reachable():
+        async with reaching():
             # a retry after a lost reply finds its own token
             first = await self._redis.set(f"ag:event:{event_id}", token, nx=True, px=kept_ms, get=True)
         return first in (None, token)
@@ -145,12 +119,12 @@ class Store:
         return word, run_id
 
     async def read(self, run_id: str) -> Run | None:
-        with _reachable():
+        async with reaching():
             fields = await self._redis.hgetall(self._of(run_id).run(run_id))
         return load_run(fields) if fields else None
 
     async def read_state(self, run_id: str) -> str | None:
-        with _reachable():
+        async with reaching():
             state: str | None = await self._redis.get(self._of(run_id).state(run_id))
         return state
 
@@ -190,7 +164,7 @@ class Store:
 
     async def expire(self, run_id: str) -> int:
         """Make a run's expiries visible. Returns how many gates that settled."""
-        with _reachable():
+        async with reaching():
             host = await self._redis.hget(self._of(run_id).run(run_id), "host")
         return int(await self._about(lua.EXPIRE, run_id, host, {})) if host else 0
 
@@ -263,7 +237,7 @@ class Store:
 
     async def claim(self, queue: str, partition: int, *, lease_ms: int, limit: int, token: str) -> list[Due]:
         """Take up to ``limit`` members that are due, for ``lease_ms``."""
-        with _reachable():
+        async with reaching():
             flat = await lua.CLAIM(
                 self._redis, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
             )
@@ -280,12 +254,12 @@ class Store:
         args: list[str | int] = [token, int(tried)]
         for member, retry_at in members.items():
             args += [member, "" if retry_at is None else retry_at]
-        with _reachable():
+        async with reaching():
             return int(await lua.FINISH(self._redis, [queue, leases(queue)], args))
 
     async def next_due(self, queue: str) -> int | None:
         """When the first member falls due, in ms."""
-        with _reachable():
+        async with reaching():
             first = await self._redis.zrange(queue, 0, 0, withscores=True)
         return int(first[0][1]) if first else None
 
@@ -308,7 +282,7 @@ class Store:
         position, skip = before, 0
         while True:
             highest: str | int = position[0] if position else "+inf"
-            with _reachable():
+            async with reaching():
                 rows = await self._redis.zrevrangebyscore(
                     key, highest, "-inf", start=skip, num=page, withscores=True
                 )
@@ -340,7 +314,7 @@ class Store:
     async def audit_of(self, run_id: str) -> list[tuple[str, str]]:
         """One run's audit events, oldest first."""
         keys = self._of(run_id)
-        with _reachable():
+        async with reaching():
             trail = await self._redis.lrange(keys.trail(run_id), 0, -1)
             pipe = self._redis.pipeline(transaction=False)
             for event in trail:
@@ -353,7 +327,7 @@ class Store:
     ) -> AsyncGenerator[tuple[tuple[int, int, int], str]]:
         minimum = f"{start[0]}-0" if start else "-"
         while True:
-            with _reachable():
+            async with reaching():
                 rows = await self._redis.xrange(Keys(partition).audit, minimum, "+", count=page)
             for event_id, event in rows:
                 ms, seq = map(int, event_id.split("-"))
@@ -391,8 +365,11 @@ class Store:
         }
         names = [keys.run(run_id), keys.agenda, leases(keys.agenda), keys.audit, keys.audit_head]
         names += [queue, leases(queue), keys.open, keys.gates, keys.trail(run_id), *extra_keys]
-        with _reachable():
-            return await script(self._redis, names, [json.dumps(cmd, ensure_ascii=False)])
+        args = [json.dumps(cmd, ensure_ascii=False)]
+        async with reaching():
+            if self._wait and script.waits:
+                return await script.replicated(self._redis, names, args, wait=self._wait, mark=keys.mark)
+            return await script(self._redis, names, args)
 
 
 def _audit_position(cursor: str) -> tuple[int, int, int]:
