@@ -13,7 +13,9 @@ def option(label: str, description: str = "What it means", **more: Any) -> Json:
     return {"label": label, "description": description, **more}
 
 
-def ask(text: str = "Which scope should be used?", *labels: str, multi: bool = False, header: str = "Scope") -> Json:
+def ask(
+    text: str = "Which scope should be used?", *labels: str, multi: bool = False, header: str = "Scope"
+) -> Json:
     options = [option(label) for label in labels or ("Focused", "Broad")]
     return {"question": text, "header": header, "options": options, "multiSelect": multi}
 

@@ -19,16 +19,18 @@ VOTERS_BYTES = 400
 def approval_blocks(gate: Gate, budget: int) -> list[Block]:
     """The blocks of a pending approval, with at most ``budget`` bytes of the agent's text.
 
-    Approve stands here only if all the arguments do; else it waits behind them, in "View in full".
+    Approve stands here only if the tool's whole name and all the arguments do; else it waits behind them, in "View in
+    full".
     """
     doc = gate.doc
     parts = [tool_line(gate)]
     why, unread = _reason(gate, budget // REASON_SHARE)
     if why:
         parts.append(quote(why))
-    room = budget - size(shown(doc.tool_name, TOOL_BYTES)) - size(why)
+    tool = shown(doc.tool_name, TOOL_BYTES)
+    room = budget - size(tool) - size(why)
     text = arguments(gate, room)
-    whole = size(text) <= room
+    whole = size(text) <= room and tool == visible(doc.tool_name)
     parts.append(code(cut(text, room)))
     blocks = [rich(*parts), context(" · ".join(facts(gate)))]
     if not whole:

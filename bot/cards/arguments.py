@@ -11,6 +11,8 @@ from pydantic import JsonValue
 from bot.cards.text import visible
 from core.gates import Gate
 
+SHORT_LIST: Final = 60
+"""Characters of a list up to which it stands in one line."""
 _STEP: Final = "  "
 
 
@@ -35,19 +37,34 @@ def _written(value: JsonValue, indent: str) -> Iterator[str]:
     match value:
         case dict() if value:
             for place, (name, item) in enumerate(value.items()):
-                yield f"{',' if place else '{'}\n{inner}{_quoted(name)}: "
+                yield f"{',' if place else '{'}\n{inner}{_quoted(name)}:{'' if _has_lines(item) else ' '}"
                 yield from _written(item, inner)
             yield f"\n{indent}}}"
+        case list() if _is_short(value):
+            yield _quoted(value)
         case list() if value:
             for place, item in enumerate(value):
                 yield f"{',' if place else '['}\n{inner}"
                 yield from _written(item, inner)
             yield f"\n{indent}]"
-        case str() if "\n" in value[:-1]:
+        case str() if _has_lines(value):
             for line in _lines(value):
                 yield f"\n{inner}{_quoted(line)}"
         case _:
             yield _quoted(value)
+
+
+def _is_short(items: list[JsonValue]) -> bool:
+    """Whether a list is a few numbers and words, which read best in one line."""
+    if len(items) > SHORT_LIST or any(isinstance(item, dict | list) for item in items):
+        return False
+    if any(isinstance(item, str) and ("\n" in item or len(item) > SHORT_LIST) for item in items):
+        return False
+    return len(_quoted(items)) <= SHORT_LIST
+
+
+def _has_lines(value: JsonValue) -> bool:
+    return isinstance(value, str) and "\n" in value[:-1]
 
 
 def _lines(text: str) -> list[str]:

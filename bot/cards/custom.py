@@ -9,7 +9,7 @@ from bot.cards import controls as c
 from bot.cards.approval import TOOL_BYTES
 from bot.cards.arguments import arguments
 from bot.cards.blocks import Block, actions, button, code, context, line, piece, rich
-from bot.cards.text import cut, shown, size
+from bot.cards.text import cut, shown, size, visible
 from core.gates import Gate
 
 
@@ -18,7 +18,7 @@ def custom_blocks(gate: Gate, budget: int) -> list[Block]:
     tool = shown(gate.doc.tool_name, TOOL_BYTES)
     room = budget - size(tool)
     text = arguments(gate, room)
-    whole = size(text) <= room
+    whole = size(text) <= room and tool == visible(gate.doc.tool_name)
     blocks = [rich(line(piece(words.CUSTOM), piece(tool, code=True)), code(cut(text, room)))]
     if not whole:
         blocks.append(context(words.CUSTOM_CUT))

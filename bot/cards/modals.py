@@ -158,7 +158,7 @@ def full(gate: Gate, page: int) -> Block:
     doc = gate.doc
     blocks: list[Block] = []
     if doc.kind is not Kind.QUESTION:
-        blocks.append(rich(line(piece(cut(visible(doc.tool_name), TOOL_BYTES), code=True))))
+        blocks.append(rich(line(piece(visible(doc.tool_name), code=True))))
     if doc.kind is Kind.APPROVAL:
         blocks.append(context(" · ".join(facts(gate))))
     blocks += found[page]

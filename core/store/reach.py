@@ -45,7 +45,7 @@ _AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OO
 
 
 @contextlib.asynccontextmanager
-async def reaching() -> AsyncIterator[None]:
+async def reachable() -> AsyncIterator[None]:
     """Around one call. Raises StoreUnavailable when Redis cannot be reached, or cannot take it now."""
     try:
         async with asyncio.timeout(BUDGET_S):

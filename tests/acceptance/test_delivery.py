@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from core.embedded import EmbeddedServer
+from tests.acceptance.world import Json, World, front, said
 from tests.runs import approval, ask, body, question_call
 
 NOWHERE = "C0NOWHERE"
 
 
-def question(world, **more):
+def question(world: World, **more: Any) -> Json:
     return body([question_call("q", ask())], **{"place": {"channel": world.ops}, "policy": {}, **more})
 
 
-async def answer(world, run):
+async def answer(world: World, run: Json) -> Any:
     """Ana clicks an option of the run's one question; returns the outcome."""
     await world.ana.click("Focused", message=await world.card(run))
     return (await world.api.settled(run))["calls"]["q"]["outcome"]
@@ -22,8 +26,8 @@ async def answer(world, run):
 # places
 
 
-async def test_a_card_stands_in_the_thread_that_the_run_names(world):
-    root = (await world.ana.say(world.ops, "Please clean up")).message
+async def test_a_card_stands_in_the_thread_that_the_run_names(world: World) -> None:
+    root = said(await world.ana.say(world.ops, "Please clean up"))
     run = await world.api.open(question(world, place={"channel": world.ops, "thread_ts": root["ts"]}))
     card = await world.card(run)
     assert card["thread_ts"] == root["ts"]
@@ -33,7 +37,7 @@ async def test_a_card_stands_in_the_thread_that_the_run_names(world):
     assert (await world.told("ben", "Already answered"))["thread_ts"] == root["ts"]
 
 
-async def test_a_card_stands_in_the_channel_that_the_run_names_and_private_words_too(world):
+async def test_a_card_stands_in_the_channel_that_the_run_names_and_private_words_too(world: World) -> None:
     run = await world.api.open(question(world, place={"channel": world.lobby}))
     card = await world.card(run)
     assert (card["channel"], card.get("thread_ts")) == (world.lobby, None)
@@ -42,7 +46,7 @@ async def test_a_card_stands_in_the_channel_that_the_run_names_and_private_words
     assert "thread_ts" not in await world.told("eve", "Already answered", channel=world.lobby)
 
 
-async def test_a_card_for_a_person_comes_as_a_direct_message(world):
+async def test_a_card_for_a_person_comes_as_a_direct_message(world: World) -> None:
     run = await world.api.open(question(world, place={"user": world.ids["ana"]}))
     card = await world.card(run)
     assert card["channel"] == world.ana.dm
@@ -51,7 +55,7 @@ async def test_a_card_for_a_person_comes_as_a_direct_message(world):
     assert await answer(world, run) == "answered"
 
 
-async def test_without_a_place_the_card_goes_to_the_default_channel(empty_world):
+async def test_without_a_place_the_card_goes_to_the_default_channel(empty_world: World) -> None:
     world = empty_world
     await world.start(ASKGATE_DEFAULT_CHANNEL=world.lobby)
     run = await world.api.open(question(world, place=None))
@@ -61,7 +65,7 @@ async def test_without_a_place_the_card_goes_to_the_default_channel(empty_world)
 # places that there are not
 
 
-async def undelivered(world, place):
+async def undelivered(world: World, place: Json) -> Any:
     """Open a run with a question and an approval there; returns both results' words."""
     approvals = [approval("call")]
     policy = {"responders": ["anyone"], "approvers": [world.ids["ana"]]}
@@ -76,30 +80,32 @@ async def undelivered(world, place):
     return call["message"]
 
 
-async def test_a_channel_that_there_is_not_ends_as_undeliverable_with_slacks_word(world):
+async def test_a_channel_that_there_is_not_ends_as_undeliverable_with_slacks_word(world: World) -> None:
     assert "channel_not_found" in await undelivered(world, {"channel": NOWHERE})
 
 
-async def test_a_channel_that_askgate_is_not_in_ends_as_undeliverable(world):
+async def test_a_channel_that_askgate_is_not_in_ends_as_undeliverable(world: World) -> None:
     closed = world.slack.add_channel("closed", ["ana"], bot=False)
     assert "not_in_channel" in await undelivered(world, {"channel": closed})
 
 
-async def test_an_archived_channel_ends_as_undeliverable(world):
+async def test_an_archived_channel_ends_as_undeliverable(world: World) -> None:
     world.slack.archive("lobby")
     assert "is_archived" in await undelivered(world, {"channel": world.lobby})
 
 
-async def test_a_thread_that_there_is_not_ends_as_undeliverable(world):
+async def test_a_thread_that_there_is_not_ends_as_undeliverable(world: World) -> None:
     place = {"channel": world.ops, "thread_ts": "1700000000.000100"}
     assert "thread_not_found" in await undelivered(world, place)
 
 
-async def test_a_person_that_there_is_not_ends_as_undeliverable(world):
+async def test_a_person_that_there_is_not_ends_as_undeliverable(world: World) -> None:
     assert "user_not_found" in await undelivered(world, {"user": "U0NOBODY"})
 
 
-async def test_what_was_shown_of_a_card_that_cannot_be_shown_whole_says_that_it_is_undeliverable(world):
+async def test_what_was_shown_of_a_card_that_cannot_be_shown_whole_says_that_it_is_undeliverable(
+    world: World,
+) -> None:
     calls = [question_call(f"q{n}", ask(f"Question {n}?")) for n in range(40)]
     world.slack.fail("chat.postMessage", delay=0.01)
     world.slack.fail("chat.postMessage", error="restricted_action")
@@ -118,7 +124,7 @@ async def test_what_was_shown_of_a_card_that_cannot_be_shown_whole_says_that_it_
 # trouble with posting
 
 
-async def test_a_card_waits_as_long_as_slack_says(world):
+async def test_a_card_waits_as_long_as_slack_says(world: World) -> None:
     world.slack.fail("chat.postMessage", status=429, retry_after=1)
     run = await world.api.open(question(world))
     await world.card(run)
@@ -128,17 +134,19 @@ async def test_a_card_waits_as_long_as_slack_says(world):
     assert await answer(world, run) == "answered"
 
 
-async def test_a_card_that_slack_fails_to_take_is_tried_again(world):
+async def test_a_card_that_slack_fails_to_take_is_tried_again(world: World) -> None:
     world.slack.fail("chat.postMessage", status=500)
     run = await world.api.open(question(world))
     assert await answer(world, run) == "answered"
 
 
 @pytest.mark.parametrize("threaded", [False, True])
-async def test_a_card_that_was_posted_unheard_is_found_again_and_not_posted_twice(world, threaded):
+async def test_a_card_that_was_posted_unheard_is_found_again_and_not_posted_twice(
+    world: World, threaded: bool
+) -> None:
     place = {"channel": world.ops}
     if threaded:
-        place["thread_ts"] = (await world.ana.say(world.ops, "Go on")).message["ts"]
+        place["thread_ts"] = said(await world.ana.say(world.ops, "Go on"))["ts"]
     world.slack.fail("chat.postMessage", reset_after_accept=True)
     run = await world.api.open(question(world, place=place))
     assert await answer(world, run) == "answered"
@@ -147,7 +155,9 @@ async def test_a_card_that_was_posted_unheard_is_found_again_and_not_posted_twic
     assert len(world.slack.called("chat.postMessage")) == 1
 
 
-async def test_a_bot_that_is_restarted_between_post_and_remembering_finds_its_card(server, empty_world):
+async def test_a_bot_that_is_restarted_between_post_and_remembering_finds_its_card(
+    server: EmbeddedServer, empty_world: World
+) -> None:
     world = empty_world
     world.redis_url = server.url
     await world.start(ASKGATE_GRACE_S="0")
@@ -171,7 +181,7 @@ async def test_a_bot_that_is_restarted_between_post_and_remembering_finds_its_ca
 @pytest.mark.parametrize(
     "fault", [{"status": 500}, {"status": 429, "retry_after": 1}, {"reset_after_accept": True}]
 )
-async def test_a_card_that_could_not_be_changed_is_changed_later(world, fault):
+async def test_a_card_that_could_not_be_changed_is_changed_later(world: World, fault: Json) -> None:
     run = await world.api.open(question(world))
     card = await world.card(run)
     world.slack.fail("chat.update", **fault)
@@ -180,12 +190,14 @@ async def test_a_card_that_could_not_be_changed_is_changed_later(world, fault):
     assert world.buttons(run) == []
 
 
-async def test_a_card_that_somebody_deleted_comes_back_when_it_next_changes(world):
+async def test_a_card_that_somebody_deleted_comes_back_when_it_next_changes(world: World) -> None:
     policy = {"approvers": [world.ids["ana"], world.ids["ben"], "key:agent"], "quorum": 2}
     run = await world.api.open(body([], [approval("call")], place={"channel": world.ops}, policy=policy))
     gone = await world.card(run)
     local = world.slack.world
-    local.remove(local.find(world.ops, gone["ts"]))
+    message = local.find(world.ops, gone["ts"])
+    assert message
+    local.remove(message)
     await world.api.ok("POST", f"/gates/{run['gates'][0]['id']}/decide", {"action": "approve"})
     await world.shows(run, "1 of 2 approvals: API key agent")
     back = await world.card(run)
@@ -198,7 +210,7 @@ async def test_a_card_that_somebody_deleted_comes_back_when_it_next_changes(worl
 # trouble with modals
 
 
-async def test_a_modal_that_slack_does_not_open_is_told_privately(world):
+async def test_a_modal_that_slack_does_not_open_is_told_privately(world: World) -> None:
     run = await world.api.open(question(world))
     world.slack.fail("views.open", error="expired_trigger_id")
     clicked = await world.ana.click("Other", message=await world.card(run))
@@ -207,7 +219,7 @@ async def test_a_modal_that_slack_does_not_open_is_told_privately(world):
     assert (await world.ana.click("Other", message=await world.card(run))).modal
 
 
-async def test_a_decision_from_a_modal_stands_also_when_slack_does_not_redraw_it(world):
+async def test_a_decision_from_a_modal_stands_also_when_slack_does_not_redraw_it(world: World) -> None:
     args = {"text": "x" * 9000}
     policy = {"approvers": [world.ids["ana"]]}
     run = await world.api.open(
@@ -217,6 +229,6 @@ async def test_a_decision_from_a_modal_stands_also_when_slack_does_not_redraw_it
     world.slack.fail("views.update", status=500)
     clicked = await world.ana.click("Approve")
     assert clicked.ok
-    assert "Nothing was changed" not in world.ana.text(clicked.modal)
+    assert "Nothing was changed" not in world.ana.text(front(clicked))
     assert (await world.api.settled(run))["approvals"]["call"]["outcome"] == "approved"
     await world.shows(run, "Approved by @ana")

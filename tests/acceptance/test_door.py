@@ -4,33 +4,44 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import AsyncIterator
+from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
 import pytest
 
 from bot.sandbox.delivery import sign
+from tests.acceptance.world import Json, World
 from tests.runs import ask, body, question_call
 
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 
 
-async def knock(world, raw, *, kind=FORM, headers=None, at=None, **changed):
+async def knock(
+    world: World,
+    raw: bytes,
+    *,
+    kind: str = FORM,
+    headers: dict[str, str] | None = None,
+    at: float | None = None,
+    **changed: Any,
+) -> tuple[int, str]:
     """POST to Slack's route, signed as Slack signs unless `headers` says otherwise. Returns status and text."""
     if headers is None:
         headers = sign(world.slack.app, raw, time.time() if at is None else at)
     headers = {"Content-Type": kind, **headers, **changed}
-    url = f"{world.replicas[0].web.url}/slack/events"
+    url = f"{world.url}/slack/events"
     async with aiohttp.ClientSession() as session, session.post(url, data=raw, headers=headers) as response:
         return response.status, await response.text()
 
 
-def form(payload):
+def form(payload: Any) -> bytes:
     return urlencode({"payload": payload if isinstance(payload, str) else json.dumps(payload)}).encode()
 
 
-async def a_click(world):
+async def a_click(world: World) -> tuple[Json, Json]:
     """The payload of Ana's click on the one option of a run, and the run."""
     run = await world.api.open(body([question_call("q", ask())], place={"channel": world.ops}, policy={}))
     card = await world.card(run)
@@ -40,7 +51,7 @@ async def a_click(world):
     return run, {"type": "block_actions", "user": who, "team": {"id": "T0LOCAL"}, "actions": [action]}
 
 
-async def test_what_slack_signed_comes_in(http_world):
+async def test_what_slack_signed_comes_in(http_world: World) -> None:
     run, payload = await a_click(http_world)
     assert (await knock(http_world, form(payload)))[0] == 200
     assert (await http_world.api.settled(run))["calls"]["q"]["outcome"] == "answered"
@@ -58,13 +69,15 @@ async def test_what_slack_signed_comes_in(http_world):
         {"X-Slack-Request-Timestamp": "1e9", "X-Slack-Signature": ""},
     ],
 )
-async def test_without_slacks_own_signature_nothing_comes_in(http_world, headers):
+async def test_without_slacks_own_signature_nothing_comes_in(
+    http_world: World, headers: dict[str, str]
+) -> None:
     run, payload = await a_click(http_world)
     assert (await knock(http_world, form(payload), headers=headers))[0] == 401
     assert (await http_world.api.run(run))["status"] == "waiting"
 
 
-async def test_a_wrong_signature_an_old_one_and_a_future_one_are_refused(http_world):
+async def test_a_wrong_signature_an_old_one_and_a_future_one_are_refused(http_world: World) -> None:
     run, payload = await a_click(http_world)
     raw, now = form(payload), time.time()
     good = sign(http_world.slack.app, raw, now)
@@ -77,16 +90,16 @@ async def test_a_wrong_signature_an_old_one_and_a_future_one_are_refused(http_wo
     assert (await knock(http_world, raw, at=now - 290))[0] == 200
 
 
-async def test_two_megabytes_are_too_large_with_a_length_and_without(http_world):
+async def test_two_megabytes_are_too_large_with_a_length_and_without(http_world: World) -> None:
     raw = b"payload=" + b"x" * (2 * 1024 * 1024)
     assert (await knock(http_world, raw))[0] == 413
 
-    async def chunks():
+    async def chunks() -> AsyncIterator[bytes]:
         for start in range(0, len(raw), 65536):
             yield raw[start : start + 65536]
 
     headers = {"Content-Type": FORM, **sign(http_world.slack.app, raw, time.time())}
-    url = f"{http_world.replicas[0].web.url}/slack/events"
+    url = f"{http_world.url}/slack/events"
     async with aiohttp.ClientSession() as session, session.post(url, data=chunks(), headers=headers) as reply:
         assert reply.status == 413
 
@@ -104,16 +117,16 @@ async def test_two_megabytes_are_too_large_with_a_length_and_without(http_world)
     ],
     ids=["half", "list", "null", "text", "deep", "no-utf-8", "raw-bytes"],
 )
-async def test_a_payload_that_is_no_object_is_a_400(http_world, raw):
+async def test_a_payload_that_is_no_object_is_a_400(http_world: World, raw: bytes) -> None:
     assert (await knock(http_world, raw))[0] == 400
 
 
 @pytest.mark.parametrize("raw", [b"{", b"[]", b"7", b"", b"\xff"])
-async def test_an_event_that_is_no_object_is_a_400(http_world, raw):
+async def test_an_event_that_is_no_object_is_a_400(http_world: World, raw: bytes) -> None:
     assert (await knock(http_world, raw, kind=JSON))[0] == 400
 
 
-def click(**changed):
+def click(**changed: Any) -> Json:
     """A payload of a click, with some of it changed."""
     action = {
         "type": "button",
@@ -125,7 +138,7 @@ def click(**changed):
     return {"type": "block_actions", "user": who, "actions": [action], **changed}
 
 
-def sent(**changed):
+def sent(**changed: Any) -> Json:
     """A payload of a modal that was sent, with some of it changed."""
     view = {"type": "modal", "callback_id": "other", "private_metadata": "{}", "state": {"values": {}}}
     return {"type": "view_submission", "user": {"id": "U1", "team_id": "T1"}, "view": {**view, **changed}}
@@ -157,7 +170,9 @@ ODD = {
 
 
 @pytest.mark.parametrize("payload", ODD.values(), ids=ODD)
-async def test_a_signed_payload_that_makes_no_sense_is_no_fault_of_ours(http_world, payload):
+async def test_a_signed_payload_that_makes_no_sense_is_no_fault_of_ours(
+    http_world: World, payload: Any
+) -> None:
     status, _ = await knock(http_world, form(payload))
     assert 400 <= status < 500 or status == 200
 
@@ -177,21 +192,21 @@ async def test_a_signed_payload_that_makes_no_sense_is_no_fault_of_ours(http_wor
         {"type": 7},
     ],
 )
-async def test_a_signed_event_that_makes_no_sense_is_no_fault_of_ours(http_world, event):
+async def test_a_signed_event_that_makes_no_sense_is_no_fault_of_ours(http_world: World, event: Json) -> None:
     status, _ = await knock(http_world, json.dumps(event).encode(), kind=JSON)
     assert 400 <= status < 500 or status == 200
 
 
-async def test_a_command_without_its_fields_is_no_fault_of_ours(http_world):
+async def test_a_command_without_its_fields_is_no_fault_of_ours(http_world: World) -> None:
     status, _ = await knock(http_world, b"command=%2Fgates")
     assert 400 <= status < 500
 
 
-async def test_slacks_challenge_is_echoed(http_world):
+async def test_slacks_challenge_is_echoed(http_world: World) -> None:
     assert await http_world.slack.verify_url()
 
 
-async def test_an_event_that_nothing_waits_for_is_taken_at_once(world):
+async def test_an_event_that_nothing_waits_for_is_taken_at_once(world: World) -> None:
     world.slack.app.events |= {"message", "app_mention"}
     await world.ana.say(world.ops, "@askgate good morning")
     await world.slack.quiet()

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 from bot.cards.limits import check_blocks
+from bot.sandbox.person import Result
+from tests.acceptance.world import Json, World, front
 from tests.runs import approval, ask, body, option, question_call
 
 NASTY = "<!channel> <@U1> <https://x.example|y> *bold* _it_ `code` @here &lt;!here&gt; 🙂 \u202e"
 
 
-def stuffed(length, start=""):
+def stuffed(length: int, start: str = "") -> str:
     """Text of exactly so many characters, full of what Slack would like to read as markup."""
     text = start + NASTY * (length // len(NASTY) + 1)
     return text[: length - 1] + "x"
 
 
-def largest(world):
+def largest(world: World) -> Json:
     """One call of four questions with all texts as long as they may be, and one approval."""
     questions = [
         {
@@ -43,7 +47,7 @@ def largest(world):
     )
 
 
-async def test_the_largest_texts_make_legal_cards_in_which_nothing_comes_alive(world):
+async def test_the_largest_texts_make_legal_cards_in_which_nothing_comes_alive(world: World) -> None:
     run = await world.api.open(largest(world))
     await world.card(run)
     await world.slack.wait_for(
@@ -62,23 +66,23 @@ async def test_the_largest_texts_make_legal_cards_in_which_nothing_comes_alive(w
         assert_lifeless(world, message)
 
 
-def complete(world, run):
+def complete(world: World, run: Json) -> bool:
     return "Approval needed" in world.text(run) and "General response" in world.text(run)
 
 
-async def turn_to_the_end(world, opened):
-    view = opened.modal
+async def turn_to_the_end(world: World, opened: Result) -> str:
+    view = front(opened)
     while "Next" in str(view["blocks"]):
         assert_lifeless(world, view)
-        view = (await world.ana.click("Next")).modal
+        view = front(await world.ana.click("Next"))
     return str(view["blocks"])
 
 
-async def answer_in_a_form(world, run):
+async def answer_in_a_form(world: World, run: Json) -> Any:
     opened = await world.ana.click("Answer in a form", message=world.parts(run)[0])
-    assert_lifeless(world, opened.modal)
+    assert_lifeless(world, front(opened))
     picks = {}
-    for block in opened.modal["blocks"]:
+    for block in front(opened)["blocks"]:
         if block["type"] == "input" and block["element"]["type"] in ("radio_buttons", "checkboxes"):
             picks[block["label"]["text"]] = block["element"]["options"][0]["text"]["text"]
     assert len(picks) == 4
@@ -90,7 +94,7 @@ async def answer_in_a_form(world, run):
     return gate["decision"]
 
 
-def assert_lifeless(world, thing):
+def assert_lifeless(world: World, thing: Any) -> None:
     """Where Slack reads markup there is nothing of the agent's; of the entities there are only our own."""
     for element in walk(thing.get("blocks", [])):
         if element.get("type") == "mrkdwn":
@@ -102,15 +106,15 @@ def assert_lifeless(world, thing):
         assert entities(thing["text"]) == []
 
 
-def ours(world, entity):
+def ours(world: World, entity: str) -> bool:
     return entity.startswith(("!date^", f"#{world.ops}")) or entity.removeprefix("@") in world.ids.values()
 
 
-def entities(text):
+def entities(text: str) -> list[str]:
     return [piece.partition(">")[0] for piece in text.split("<")[1:]]
 
 
-def walk(value):
+def walk(value: Any) -> Iterator[Json]:
     if isinstance(value, dict):
         yield value
         value = list(value.values())
@@ -119,7 +123,7 @@ def walk(value):
             yield from walk(item)
 
 
-async def test_the_text_for_notifications_is_never_read_as_markup(world):
+async def test_the_text_for_notifications_is_never_read_as_markup(world: World) -> None:
     run = await world.api.open(
         body([question_call("q", ask())], place={"channel": world.ops}, policy={}, title=NASTY)
     )
@@ -128,7 +132,7 @@ async def test_the_text_for_notifications_is_never_read_as_markup(world):
     assert posted.args["mrkdwn"] in (False, "false", "0", 0)
 
 
-async def test_an_agents_text_in_lists_stays_text(world):
+async def test_an_agents_text_in_lists_stays_text(world: World) -> None:
     asks = ask(NASTY, "<!here>", "*b*", header="<@U1>*_*")
     await world.api.open(
         body([question_call("q", asks)], place={"channel": world.ops}, policy={}, title=NASTY)
@@ -136,13 +140,13 @@ async def test_an_agents_text_in_lists_stays_text(world):
     await world.ana.command("/gates", channel=world.ops)
     (listed,) = world.private("ana")
     await world.ana.open_home()
-    home = await world.slack.wait_for(lambda: world.ana.home)
+    home = await world.slack.wait_for(lambda: world.ana.home or {})
     for thing in (listed, home):
         assert "<!channel>" in world.ana.text(thing)
         assert_lifeless(world, thing)
 
 
-async def test_a_persons_answer_on_the_card_stays_text(world):
+async def test_a_persons_answer_on_the_card_stays_text(world: World) -> None:
     run = await world.api.open(body([question_call("q", ask())], place={"channel": world.ops}, policy={}))
     await world.ana.click("Other", message=await world.card(run))
     await world.ana.fill({"Your answer": NASTY})
@@ -151,7 +155,7 @@ async def test_a_persons_answer_on_the_card_stays_text(world):
     assert_lifeless(world, world.parts(run)[0])
 
 
-async def test_a_run_of_128_gates_is_shown_and_settled_as_a_whole(world):
+async def test_a_run_of_128_gates_is_shown_and_settled_as_a_whole(world: World) -> None:
     calls = [question_call(f"q{n}", ask(f"Question {n}?", header=f"No {n}")) for n in range(64)]
     approvals = [approval(f"a{n}", args={"n": n}) for n in range(64)]
     run = await world.api.open(
@@ -184,7 +188,7 @@ async def test_a_run_of_128_gates_is_shown_and_settled_as_a_whole(world):
     await world.slack.wait_for(lambda: world.buttons(run) == [], 30)
 
 
-async def test_what_was_typed_as_json_is_not_shown_as_markup(world):
+async def test_what_was_typed_as_json_is_not_shown_as_markup(world: World) -> None:
     call = {"tool_call_id": "q", "tool_name": "<!here>", "args": {"<@U1>": NASTY}}
     run = await world.api.open(body([call], place={"channel": world.ops}, policy={}))
     await world.ana.click("Answer", message=await world.card(run))

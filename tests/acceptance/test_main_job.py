@@ -6,10 +6,11 @@ import asyncio
 import json
 
 from tests.acceptance.test_questions import FOLDERS, REGION, SCOPE
+from tests.acceptance.world import World
 from tests.runs import approval, ask, body, question_call
 
 
-async def test_a_batch_clicked_by_three_people_on_two_replicas_resumes_once(empty_world):
+async def test_a_batch_clicked_by_three_people_on_two_replicas_resumes_once(empty_world: World) -> None:
     world = empty_world
     first, second = await world.start(2)
     call = question_call(
@@ -76,7 +77,7 @@ async def test_a_batch_clicked_by_three_people_on_two_replicas_resumes_once(empt
     world.nobody_else_told()
 
 
-async def test_the_first_click_wins_when_two_replicas_get_one_each_at_once(empty_world):
+async def test_the_first_click_wins_when_two_replicas_get_one_each_at_once(empty_world: World) -> None:
     world = empty_world
     await world.start(2)
     run = await world.api.open(body([question_call("q", ask())], place={"channel": world.ops}, policy={}))

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import aiohttp
 
 from bot import words
+from bot.sandbox.delivery import ACK_WITHIN_S
+from core.embedded import EmbeddedServer
 from core.store.connect import fast_client
+from tests.acceptance.world import Json, World, front
 from tests.runs import approval, ask, body, question_call
 
 
-def question(world):
+def question(world: World) -> Json:
     return body([question_call("q", ask())], place={"channel": world.ops}, policy={})
 
 
-def not_taken(world):
-    """What Slack says of a click that askgate did not take."""
-    return "http_503" if world.mode == "http" else "no_answer"
+async def not_taken(world: World, card: Json, status: int) -> None:
+    """Ana's click, of which Slack says that it did not work: no 200, or over Socket Mode no acknowledgement."""
+    courier = world.slack.courier
+    if world.mode == "socket":
+        courier.ack_within_s = 1.5
+    clicked = await world.ana.click("Focused", message=card)
+    courier.ack_within_s = ACK_WITHIN_S
+    assert (clicked.ok, clicked.error) == (False, f"http_{status}" if world.mode == "http" else "no_answer")
 
 
-async def test_a_click_while_the_store_is_away_is_not_acknowledged_and_works_afterwards(shaky_world, server):
+async def test_a_click_while_the_store_is_away_is_not_acknowledged_and_works_afterwards(
+    shaky_world: World, server: EmbeddedServer
+) -> None:
     world = shaky_world
     run = await world.api.open(question(world))
     card = await world.card(run)
     server.kill()
-    clicked = await world.ana.click("Focused", message=card)
-    assert (clicked.ok, clicked.error) == (False, not_taken(world))
+    await not_taken(world, card, 503)
     await world.told("ana", "didn't work", "Try again")
     world.nobody_else_told("ana")
     await server.start()
@@ -35,7 +47,26 @@ async def test_a_click_while_the_store_is_away_is_not_acknowledged_and_works_aft
     await world.shows(run, "Answered by @ana")
 
 
-async def test_what_was_acknowledged_is_there_after_sigkill_of_the_server(shaky_world, server):
+async def test_a_click_while_the_store_hangs_fails_while_slack_still_listens(
+    shaky_http_world: World, server: EmbeddedServer
+) -> None:
+    world = shaky_http_world
+    run = await world.api.open(question(world))
+    card = await world.card(run)
+    os.kill(server.pid or 0, signal.SIGSTOP)
+    try:
+        await not_taken(world, card, 503)
+    finally:
+        os.kill(server.pid or 0, signal.SIGCONT)
+    await world.told("ana", "didn't work")
+    await world.lapse()
+    assert (await world.ana.click("Focused", message=card)).ok
+    assert (await world.api.settled(run))["calls"]["q"]["outcome"] == "answered"
+
+
+async def test_what_was_acknowledged_is_there_after_sigkill_of_the_server(
+    shaky_world: World, server: EmbeddedServer
+) -> None:
     world = shaky_world
     policy = {"approvers": [world.ids["ana"], world.ids["ben"]], "quorum": 2}
     run = await world.api.open(body([], [approval("call")], place={"channel": world.ops}, policy=policy))
@@ -51,19 +82,22 @@ async def test_what_was_acknowledged_is_there_after_sigkill_of_the_server(shaky_
     await world.shows(run, "Approved by @ana, @ben")
 
 
-async def test_a_click_on_a_run_that_cannot_be_read_is_owned_up_to(shaky_world, server):
+async def test_a_click_on_a_run_that_cannot_be_read_is_owned_up_to(
+    shaky_world: World, server: EmbeddedServer
+) -> None:
     world = shaky_world
     run = await world.api.open(question(world))
     card = await world.card(run)
     async with fast_client(server.url) as client:
         (key,) = [key async for key in client.scan_iter(f"ag:*:run:{run['id']}")]
         await client.hset(key, "doc", "{")
-    clicked = await world.ana.click("Focused", message=card)
-    assert (clicked.ok, clicked.error) == (False, "http_500" if world.mode == "http" else "no_answer")
+    await not_taken(world, card, 500)
     await world.told("ana", "our fault")
 
 
-async def test_a_text_written_while_the_store_is_away_stays_in_its_field(shaky_world, server):
+async def test_a_text_written_while_the_store_is_away_stays_in_its_field(
+    shaky_world: World, server: EmbeddedServer
+) -> None:
     world = shaky_world
     run = await world.api.open(question(world))
     await world.ana.click("Other", message=await world.card(run))
@@ -71,23 +105,25 @@ async def test_a_text_written_while_the_store_is_away_stays_in_its_field(shaky_w
     server.kill()
     sent = await world.ana.submit()
     assert sent.errors == {words.OTHER_LABEL: words.DID_NOT_WORK}
-    assert "A long thought" in world.ana.text(sent.modal)
+    assert "A long thought" in world.ana.text(front(sent))
     await server.start()
     assert (await world.ana.submit()).modal is None
     answers = (await world.api.settled(run))["calls"]["q"]["value"]["answers"]
     assert list(answers.values()) == ["A long thought"]
 
 
-async def test_the_command_says_that_the_store_is_away(shaky_world, server):
+async def test_the_command_says_that_the_store_is_away(shaky_world: World, server: EmbeddedServer) -> None:
     world = shaky_world
     server.kill()
     assert (await world.ana.command("/gates", channel=world.ops)).ok
     await world.told("ana", "didn't work")
 
 
-async def test_a_process_without_its_store_is_alive_and_not_ready(shaky_world, server):
+async def test_a_process_without_its_store_is_alive_and_not_ready(
+    shaky_world: World, server: EmbeddedServer
+) -> None:
     world = shaky_world
-    url = world.replicas[0].web.url
+    url = world.url
     assert [await status(url, path) for path in ("/healthz", "/readyz")] == [200, 200]
     server.kill()
     assert [await status(url, path) for path in ("/healthz", "/readyz")] == [200, 503]
@@ -97,12 +133,12 @@ async def test_a_process_without_its_store_is_alive_and_not_ready(shaky_world, s
     assert await status(url, "/readyz") == 200
 
 
-async def status(url, path):
+async def status(url: str, path: str) -> int:
     async with aiohttp.ClientSession() as session, session.get(url + path) as response:
         return response.status
 
 
-async def test_a_socket_that_slack_closes_is_opened_again_and_no_click_is_lost(shaky_world):
+async def test_a_socket_that_slack_closes_is_opened_again_and_no_click_is_lost(shaky_world: World) -> None:
     world = shaky_world
     run = await world.api.open(question(world))
     card = await world.card(run)

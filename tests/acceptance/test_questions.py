@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bot import words
+from tests.acceptance.world import Json, World, front
 from tests.runs import ask, body, question_call
 
 SCOPE, FOLDERS, REGION = "Which scope should be used?", "Which folders may go?", "Which region?"
 
 
-def lone(world, *labels, multi=False, **more):
+def lone(world: World, *labels: str, multi: bool = False, **more: Any) -> Json:
     """A run with one question call of one question."""
     return body([question_call("q", ask(SCOPE, *labels, multi=multi))], **{**at_ops(world), **more})
 
 
-def three(world, **more):
+def three(world: World, **more: Any) -> Json:
     """A run with one call of three questions: single, multi, single."""
     call = question_call(
         "q",
@@ -26,17 +29,17 @@ def three(world, **more):
     return body([call], **{**at_ops(world), **more})
 
 
-def at_ops(world):
+def at_ops(world: World) -> Json:
     return {"place": {"channel": world.ops}, "policy": {}}
 
 
-async def answered(world, run):
+async def answered(world: World, run: Json) -> Any:
     result = (await world.api.settled(run))["calls"]["q"]
     assert (result["status"], result["outcome"]) == ("returned", "answered")
     return result["value"]
 
 
-async def test_one_click_on_an_option_settles_a_lone_question(world):
+async def test_one_click_on_an_option_settles_a_lone_question(world: World) -> None:
     run = await world.api.open(lone(world))
     assert (await world.ana.click("Focused", message=await world.card(run))).ok
     result = (await world.api.settled(run))["calls"]["q"]
@@ -46,7 +49,7 @@ async def test_one_click_on_an_option_settles_a_lone_question(world):
     assert world.buttons(run) == []
 
 
-async def test_labels_too_long_for_buttons_make_a_menu_and_one_choice_settles(world):
+async def test_labels_too_long_for_buttons_make_a_menu_and_one_choice_settles(world: World) -> None:
     first, second = "a" * 60, "b" * 256
     run = await world.api.open(lone(world, first, second))
     card = await world.card(run)
@@ -56,7 +59,7 @@ async def test_labels_too_long_for_buttons_make_a_menu_and_one_choice_settles(wo
     assert await answered(world, run) == {"answers": {SCOPE: second}}
 
 
-async def test_a_multi_select_waits_for_submit(world):
+async def test_a_multi_select_waits_for_submit(world: World) -> None:
     run = await world.api.open(lone(world, "build", "cache", "logs", multi=True))
     card = await world.card(run)
     assert (await world.ana.select(["build", "logs"], message=card)).ok
@@ -65,7 +68,7 @@ async def test_a_multi_select_waits_for_submit(world):
     assert await answered(world, run) == {"answers": {SCOPE: ["build", "logs"]}}
 
 
-async def test_submit_with_nothing_picked_is_told_privately(world):
+async def test_submit_with_nothing_picked_is_told_privately(world: World) -> None:
     run = await world.api.open(lone(world, "build", "cache", multi=True))
     assert (await world.ana.click("Submit", message=await world.card(run))).ok
     await world.told("ana", "Pick an answer", "0 of 1")
@@ -73,17 +76,17 @@ async def test_submit_with_nothing_picked_is_told_privately(world):
     assert (await world.api.run(run))["status"] == "waiting"
 
 
-async def test_other_takes_a_text_of_ones_own(world):
+async def test_other_takes_a_text_of_ones_own(world: World) -> None:
     run = await world.api.open(lone(world))
     opened = await world.ana.click("Other", message=await world.card(run))
-    assert SCOPE in world.ana.text(opened.modal)
+    assert SCOPE in world.ana.text(front(opened))
     await world.ana.fill({words.OTHER_LABEL: "  Only *logs* <@U1>  "})
     assert (await world.ana.submit()).modal is None
     assert await answered(world, run) == {"answers": {SCOPE: "Only *logs* <@U1>"}}
     await world.shows(run, "Only *logs* <@U1>")
 
 
-async def test_a_general_response_answers_without_a_pick(world):
+async def test_a_general_response_answers_without_a_pick(world: World) -> None:
     run = await world.api.open(three(world))
     await world.ana.click("General response", message=await world.card(run))
     await world.ana.fill({words.RESPONSE_LABEL: "Do what you did last week"})
@@ -93,7 +96,7 @@ async def test_a_general_response_answers_without_a_pick(world):
 
 
 @pytest.mark.parametrize("why", ["", "Ask Ben instead"])
-async def test_decline_gives_the_agent_no_answer_and_the_word_if_there_is_one(world, why):
+async def test_decline_gives_the_agent_no_answer_and_the_word_if_there_is_one(world: World, why: str) -> None:
     run = await world.api.open(three(world))
     await world.ana.click("Decline", message=await world.card(run))
     if why:
@@ -109,7 +112,7 @@ async def test_decline_gives_the_agent_no_answer_and_the_word_if_there_is_one(wo
     await world.shows(run, "Declined by @ana", why)
 
 
-async def test_several_questions_keep_drafts_show_progress_and_settle_by_one_submit(world):
+async def test_several_questions_keep_drafts_show_progress_and_settle_by_one_submit(world: World) -> None:
     run = await world.api.open(three(world))
     card = await world.card(run)
     assert (await world.ana.click("Broad", message=card)).ok
@@ -125,7 +128,7 @@ async def test_several_questions_keep_drafts_show_progress_and_settle_by_one_sub
     assert await answered(world, run) == expected
 
 
-async def test_another_pick_shows_on_the_card_and_the_same_one_again_is_told_privately(world):
+async def test_another_pick_shows_on_the_card_and_the_same_one_again_is_told_privately(world: World) -> None:
     run = await world.api.open(three(world))
     await world.ana.click("Broad", message=await world.card(run))
     await world.shows(run, "@ana Broad", "@ana: 1 of 3")
@@ -136,7 +139,7 @@ async def test_another_pick_shows_on_the_card_and_the_same_one_again_is_told_pri
     await world.told("ana", "pick is kept", "not submitted yet")
 
 
-async def test_drafts_are_per_person_and_survive_a_restart_of_the_bot(world):
+async def test_drafts_are_per_person_and_survive_a_restart_of_the_bot(world: World) -> None:
     run = await world.api.open(three(world))
     card = await world.card(run)
     await world.ana.click("Broad", message=card)
@@ -153,7 +156,7 @@ async def test_drafts_are_per_person_and_survive_a_restart_of_the_bot(world):
     assert await answered(world, run) == {"answers": {SCOPE: "Focused", FOLDERS: ["build"], REGION: "North"}}
 
 
-async def test_a_text_written_after_picks_in_a_menu_is_what_counts(world):
+async def test_a_text_written_after_picks_in_a_menu_is_what_counts(world: World) -> None:
     run = await world.api.open(three(world))
     card = await world.card(run)
     await world.ana.click("Focused", message=card)
@@ -168,10 +171,10 @@ async def test_a_text_written_after_picks_in_a_menu_is_what_counts(world):
     }
 
 
-async def test_the_form_says_at_each_field_what_is_wrong_and_then_takes_the_answers(world):
+async def test_the_form_says_at_each_field_what_is_wrong_and_then_takes_the_answers(world: World) -> None:
     run = await world.api.open(three(world))
     opened = await world.ana.click("Answer in a form", message=await world.card(run))
-    assert all(text in world.ana.text(opened.modal) for text in (SCOPE, FOLDERS, REGION))
+    assert all(text in world.ana.text(front(opened)) for text in (SCOPE, FOLDERS, REGION))
     wrong = await world.ana.submit()
     assert set(wrong.errors.values()) == {words.PICK_OR_WRITE}
     assert [label.partition(":")[0] for label in wrong.errors] == ["Scope", "Folders", "Region"]
@@ -187,31 +190,31 @@ async def test_the_form_says_at_each_field_what_is_wrong_and_then_takes_the_answ
     }
 
 
-async def test_the_form_opens_with_what_was_picked_on_the_card(world):
+async def test_the_form_opens_with_what_was_picked_on_the_card(world: World) -> None:
     run = await world.api.open(three(world))
     card = await world.card(run)
     await world.ana.click("Broad", message=card)
     await world.ana.select(["logs"], message=card)
     await world.shows(run, "2 of 3")
     opened = await world.ana.click("Answer in a form", message=card)
-    await world.ana.fill({next(b for b in labels(opened.modal) if b.startswith("Region")): "North"})
+    await world.ana.fill({next(b for b in labels(front(opened)) if b.startswith("Region")): "North"})
     assert (await world.ana.submit()).modal is None
     assert await answered(world, run) == {"answers": {SCOPE: "Broad", FOLDERS: ["logs"], REGION: "North"}}
 
 
-async def test_a_form_with_a_general_response_may_leave_questions_open(world):
+async def test_a_form_with_a_general_response_may_leave_questions_open(world: World) -> None:
     run = await world.api.open(three(world))
     opened = await world.ana.click("Answer in a form", message=await world.card(run))
-    await world.ana.fill({labels(opened.modal)[0]: "Broad", words.RESPONSE_LABEL: "The rest is yours"})
+    await world.ana.fill({labels(front(opened))[0]: "Broad", words.RESPONSE_LABEL: "The rest is yours"})
     assert (await world.ana.submit()).ok
     assert await answered(world, run) == {"answers": {SCOPE: "Broad"}, "response": "The rest is yours"}
 
 
-def labels(view):
+def labels(view: Json) -> list[str]:
     return [block["label"]["text"] for block in view["blocks"] if block["type"] == "input"]
 
 
-async def test_a_custom_call_takes_text_or_json_and_says_what_is_no_json(world):
+async def test_a_custom_call_takes_text_or_json_and_says_what_is_no_json(world: World) -> None:
     call = {"tool_call_id": "q", "tool_name": "pick_port", "args": {"service": "db"}}
     run = await world.api.open(body([call], **at_ops(world)))
     await world.shows(run, "pick_port", '"service": "db"')

@@ -9,12 +9,16 @@ import re
 import signal
 import socket
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
 from bot.sandbox import LocalSlack
 from core.store.connect import fast_client
+from tests.acceptance.world import World
 from tests.runs import ask, body, question_call
 from tests.shell import Shell, bare
 
@@ -25,19 +29,19 @@ URL = re.compile(r"http://127\.0\.0\.1:\d+")
 class Served:
     """A running `askgate serve`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, errors: asyncio.StreamReader) -> None:
         self.process = process
-        self.url = url
+        self._errors = errors
 
     async def stopped(self, number: int) -> tuple[int, str]:
         """Send a signal; returns the exit code and what else was said, once it has ended."""
         self.process.send_signal(number)
-        said = (await self.process.stderr.read()).decode()
+        said = (await self._errors.read()).decode()
         return await self.process.wait(), said
 
 
 @contextlib.asynccontextmanager
-async def serving(world, **more):
+async def serving(world: World, **more: Any) -> AsyncIterator[Served]:
     """`askgate serve` in a process of its own, connected to the world's Slack."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("ASKGATE_", "SLACK_"))}
     process = await asyncio.create_subprocess_exec(
@@ -49,6 +53,7 @@ async def serving(world, **more):
         cwd=world.folder,
         stderr=asyncio.subprocess.PIPE,
     )
+    assert process.stderr
     try:
         line = (await asyncio.wait_for(process.stderr.readline(), 30)).decode()
         found = URL.search(line)
@@ -56,7 +61,7 @@ async def serving(world, **more):
         world.api.url = found[0]
         if world.mode == "http":
             world.slack.app.request_url = f"{found[0]}/slack/events"
-        yield Served(process, found[0])
+        yield Served(process, process.stderr)
     finally:
         if process.returncode is None:
             process.kill()
@@ -64,7 +69,9 @@ async def serving(world, **more):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_click_under_way_is_finished_before_the_process_ends_with_code_0(empty_world, number):
+async def test_a_click_under_way_is_finished_before_the_process_ends_with_code_0(
+    empty_world: World, number: int
+) -> None:
     world = empty_world
     group = world.slack.add_group("leads", ["ana"])
     async with serving(world) as served:
@@ -85,7 +92,7 @@ async def test_a_click_under_way_is_finished_before_the_process_ends_with_code_0
     await world.shows(run, "Answered by @ana")
 
 
-async def test_a_caller_who_waits_is_answered_when_the_process_stops(empty_world):
+async def test_a_caller_who_waits_is_answered_when_the_process_stops(empty_world: World) -> None:
     world = empty_world
     async with serving(world) as served:
         run = await world.api.open(body([question_call("q", ask())], place={"channel": world.ops}, policy={}))
@@ -97,13 +104,15 @@ async def test_a_caller_who_waits_is_answered_when_the_process_stops(empty_world
 
 
 @pytest.fixture
-async def slack():
+async def slack() -> AsyncIterator[LocalSlack]:
     async with LocalSlack() as found:
         yield found
 
 
 @pytest.fixture
-def shell(slack, redis_url, redis, tmp_path, monkeypatch):
+def shell(
+    slack: LocalSlack, redis_url: str, redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Shell:
     """A shell in which everything is set right."""
     bare(monkeypatch, tmp_path)
     return Shell(
@@ -137,7 +146,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("changed", "name", "wanted"), WRONG.values(), ids=WRONG)
-async def test_a_missing_or_wrong_setting_is_one_line_and_exit_code_2(shell, changed, name, wanted):
+async def test_a_missing_or_wrong_setting_is_one_line_and_exit_code_2(
+    shell: Shell, changed: dict[str, str], name: str, wanted: str
+) -> None:
     shell.settings |= changed
     said = await shell("serve")
     assert said.code == 2
@@ -147,7 +158,7 @@ async def test_a_missing_or_wrong_setting_is_one_line_and_exit_code_2(shell, cha
     assert not any(secret in line for secret in ("acceptance-key", "xoxb-test", "secret-of"))
 
 
-async def test_a_port_that_is_taken_is_one_line_and_exit_code_2(shell):
+async def test_a_port_that_is_taken_is_one_line_and_exit_code_2(shell: Shell) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -158,7 +169,7 @@ async def test_a_port_that_is_taken_is_one_line_and_exit_code_2(shell):
     assert line.startswith("askgate: ASKGATE_BIND: cannot listen")
 
 
-async def test_a_store_of_another_make_is_one_line_and_exit_code_2(shell, redis_url):
+async def test_a_store_of_another_make_is_one_line_and_exit_code_2(shell: Shell, redis_url: str) -> None:
     client = fast_client(redis_url)
     await client.hset("ag:meta", "partitions", "7")
     await client.aclose()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
+from tests.acceptance.world import Json, World
 from tests.runs import approval, ask, body, question_call
 
 
-def batch(world, **more):
+def batch(world: World, **more: Any) -> Json:
     return body(
         [question_call("q", ask())],
         [approval("call")],
@@ -16,7 +18,7 @@ def batch(world, **more):
     )
 
 
-async def test_with_every_deadline_passed_nothing_looks_like_an_answer(world):
+async def test_with_every_deadline_passed_nothing_looks_like_an_answer(world: World) -> None:
     run = await world.api.open(batch(world, timeout_s=1))
     results = await world.api.settled(run)
     call, allowed = results["calls"]["q"], results["approvals"]["call"]
@@ -30,8 +32,8 @@ async def test_with_every_deadline_passed_nothing_looks_like_an_answer(world):
     assert "@" not in text
 
 
-async def test_on_expiry_a_batch_keeps_the_answers_that_it_has(world):
-    run = await world.api.open(batch(world, timeout_s=2))
+async def test_on_expiry_a_batch_keeps_the_answers_that_it_has(world: World) -> None:
+    run = await world.api.open(batch(world, timeout_s=3))
     await world.ana.click("Focused", message=await world.card(run))
     results = await world.api.settled(run)
     assert results["calls"]["q"]["outcome"] == "answered"
@@ -39,7 +41,7 @@ async def test_on_expiry_a_batch_keeps_the_answers_that_it_has(world):
     await world.shows(run, "Answered by @ana", "Expired: nobody decided in time")
 
 
-async def test_a_cancelled_run_says_so_on_the_card_and_names_nobody(world):
+async def test_a_cancelled_run_says_so_on_the_card_and_names_nobody(world: World) -> None:
     run = await world.api.open(batch(world))
     stale = await world.card(run)
     await world.api.cancel(run, "The job was stopped")
@@ -56,7 +58,7 @@ async def test_a_cancelled_run_says_so_on_the_card_and_names_nobody(world):
     assert await world.api.refusals(run) == [(world.ids["ana"], "already-settled")]
 
 
-async def test_a_run_that_is_answered_over_the_api_shows_so_in_slack(world):
+async def test_a_run_that_is_answered_over_the_api_shows_so_in_slack(world: World) -> None:
     run = await world.api.open(batch(world, policy={"approvers": ["key:agent"], "responders": ["key:agent"]}))
     await world.card(run)
     answers = {
@@ -70,7 +72,7 @@ async def test_a_run_that_is_answered_over_the_api_shows_so_in_slack(world):
     assert world.buttons(run) == []
 
 
-async def test_a_card_says_until_when_it_is_open_and_when_it_was_settled(world):
+async def test_a_card_says_until_when_it_is_open_and_when_it_was_settled(world: World) -> None:
     run = await world.api.open(batch(world, timeout_s=3600))
     card = await world.card(run)
     assert f"<!date^{int(seconds(run['gates'][0]['deadline']))}^" in str(card["blocks"])
@@ -80,5 +82,5 @@ async def test_a_card_says_until_when_it_is_open_and_when_it_was_settled(world):
     assert f"<!date^{int(seconds(gate['decision']['decided_at']))}^" in str(world.parts(run)[0]["blocks"])
 
 
-def seconds(iso):
+def seconds(iso: str) -> float:
     return datetime.fromisoformat(iso).timestamp()

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from redis.asyncio import Redis
 
 from bot.sandbox import payloads
+from bot.sandbox.delivery import Reply
+from tests.acceptance.world import Json, World, front
 from tests.runs import approval, ask, body, question_call
 
 
-def approvable(world, *names, **more):
+def approvable(world: World, *names: str, **more: Any) -> Json:
     more = {"place": {"channel": world.ops}, "policy": {"approvers": [world.ids[n] for n in names]}, **more}
     return body([], [approval("call")], **more)
 
 
-def question(world, **more):
+def question(world: World, **more: Any) -> Json:
     return body([question_call("q", ask())], **{"place": {"channel": world.ops}, "policy": {}, **more})
 
 
-async def test_who_is_not_named_is_refused_privately(world):
+async def test_who_is_not_named_is_refused_privately(world: World) -> None:
     run = await world.api.open(approvable(world, "ana"))
     before = world.text(run) or await world.shows(run, "Approve")
     assert (await world.ben.click("Approve", message=await world.card(run))).ok
@@ -29,7 +34,7 @@ async def test_who_is_not_named_is_refused_privately(world):
 
 
 @pytest.mark.parametrize("control", ["Other", "General response", "Decline", "Focused"])
-async def test_who_may_not_answer_is_told_before_writing_a_word(world, control):
+async def test_who_may_not_answer_is_told_before_writing_a_word(world: World, control: str) -> None:
     run = await world.api.open(question(world, policy={"responders": [world.ids["ana"]]}))
     clicked = await world.ben.click(control, message=await world.card(run))
     assert clicked.modal is None
@@ -37,7 +42,7 @@ async def test_who_may_not_answer_is_told_before_writing_a_word(world, control):
     assert await world.api.refusals(run) == [(world.ids["ben"], "not-allowed")]
 
 
-async def test_a_guest_of_another_team_is_refused_unless_named_with_the_team(world):
+async def test_a_guest_of_another_team_is_refused_unless_named_with_the_team(world: World) -> None:
     run = await world.api.open(question(world))
     await world.gus.click("Focused", message=await world.card(run))
     await world.told("gus", "not among those who may decide")
@@ -50,7 +55,7 @@ async def test_a_guest_of_another_team_is_refused_unless_named_with_the_team(wor
     assert result["by"] == [{"team": "T0OTHER", "user": world.ids["gus"]}]
 
 
-async def test_who_has_left_the_channel_is_refused(world):
+async def test_who_has_left_the_channel_is_refused(world: World) -> None:
     run = await world.api.open(question(world))
     card = await world.card(run)
     reply = await click_from_outside(world, "eve", card, "Focused")
@@ -63,10 +68,11 @@ async def test_who_has_left_the_channel_is_refused(world):
     assert (await world.api.run(run))["status"] == "waiting"
 
 
-async def click_from_outside(world, name, card, label):
+async def click_from_outside(world: World, name: str, card: Json, label: str) -> Reply:
     """The payload of a click by somebody whose screen still shows a channel that they are no longer in."""
     local = world.slack.world
     message, user = local.find(card["channel"], card["ts"]), local.users[world.ids[name]]
+    assert message
     block, element = next(
         (block, element)
         for block in message.blocks
@@ -79,7 +85,7 @@ async def click_from_outside(world, name, card, label):
     return await world.slack.courier.interact(world.slack.app, payload)
 
 
-async def test_a_group_that_cannot_be_looked_up_refuses_and_says_so(world):
+async def test_a_group_that_cannot_be_looked_up_refuses_and_says_so(world: World) -> None:
     group = world.slack.add_group("ops-leads", ["ana"])
     run = await world.api.open(approvable(world, policy={"approvers": [group]}))
     world.slack.fail("usergroups.users.list", status=500)
@@ -90,7 +96,7 @@ async def test_a_group_that_cannot_be_looked_up_refuses_and_says_so(world):
     assert (await world.api.settled(run))["approvals"]["call"]["outcome"] == "approved"
 
 
-async def test_a_group_that_is_not_told_in_time_refuses_while_slack_still_waits(http_world):
+async def test_a_group_that_is_not_told_in_time_refuses_while_slack_still_waits(http_world: World) -> None:
     world = http_world
     group = world.slack.add_group("ops-leads", ["ana"])
     run = await world.api.open(approvable(world, policy={"approvers": [group]}))
@@ -100,7 +106,7 @@ async def test_a_group_that_is_not_told_in_time_refuses_while_slack_still_waits(
     assert await world.api.refusals(run) == [(world.ids["ana"], "cannot-verify")]
 
 
-async def test_a_second_click_by_the_same_person_says_that_it_counted_already(world):
+async def test_a_second_click_by_the_same_person_says_that_it_counted_already(world: World) -> None:
     run = await world.api.open(question(world))
     card = await world.card(run)
     await world.ana.click("Focused", message=card)
@@ -109,7 +115,7 @@ async def test_a_second_click_by_the_same_person_says_that_it_counted_already(wo
     assert await world.api.refusals(run) == [(world.ids["ana"], "already-settled")]
 
 
-async def test_a_click_on_a_stale_copy_says_who_was_first_and_the_card_mends_itself(world):
+async def test_a_click_on_a_stale_copy_says_who_was_first_and_the_card_mends_itself(world: World) -> None:
     world.slack.fail("chat.update", error="message_not_found")
     run = await world.api.open(question(world))
     stale = await world.card(run)
@@ -127,35 +133,38 @@ async def test_a_click_on_a_stale_copy_says_who_was_first_and_the_card_mends_its
     world.nobody_else_told("ben")
 
 
-async def test_a_modal_that_was_open_when_somebody_else_settled_says_so(world):
+async def test_a_modal_that_was_open_when_somebody_else_settled_says_so(world: World) -> None:
     run = await world.api.open(question(world))
     card = await world.card(run)
     await world.ben.click("Other", message=card)
     await world.ana.click("Focused", message=card)
     await world.ben.fill({"Your answer": "Something of my own"})
     done = await world.ben.submit()
-    assert "Already answered by @ana" in world.ben.text(done.modal)
+    assert "Already answered by @ana" in world.ben.text(front(done))
     assert await world.api.refusals(run) == [(world.ids["ben"], "already-settled")]
 
 
-async def test_a_late_click_is_refused_although_no_worker_saw_the_deadline_pass(empty_world):
+async def test_a_late_click_is_refused_although_no_worker_saw_the_deadline_pass(empty_world: World) -> None:
     world = empty_world
     await world.start(role="web")
     _, worker = await world.start(role="worker")
-    run = await world.api.open(question(world, timeout_s=1))
+    run = await world.api.open(question(world, timeout_s=2))
     card = await world.card(run)
+    assert (await world.ben.click("Other", message=card)).modal
+    await world.ben.fill({"Your answer": "I am still thinking"})
     await world.stop(worker)
     await world.past(run)
     assert (await world.api.run(run))["status"] == "waiting"
     assert (await world.ana.click("Focused", message=card)).ok
     await world.told("ana", "Too late", "not counted")
     world.nobody_else_told("ana")
-    assert await world.api.refusals(run) == [(world.ids["ana"], "expired")]
+    assert "Too late" in world.ben.text(front(await world.ben.submit()))
+    assert await world.api.refusals(run) == [(world.ids["ana"], "expired"), (world.ids["ben"], "expired")]
     result = (await world.api.settled(run))["calls"]["q"]
     assert (result["status"], result["outcome"], result["by"]) == ("failed", "expired", [])
 
 
-async def test_a_click_on_a_run_that_is_long_gone_says_so(world, redis):
+async def test_a_click_on_a_run_that_is_long_gone_says_so(world: World, redis: Redis) -> None:
     run = await world.api.open(question(world))
     card = await world.card(run)
     await redis.flushdb()

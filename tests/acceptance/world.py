@@ -14,7 +14,7 @@ import aiohttp
 import yaml
 
 from bot.sandbox import LocalSlack
-from bot.sandbox.person import Person
+from bot.sandbox.person import Person, Result
 from bot.service import Role, Service
 from core.settings import load_settings
 from core.store.connect import fast_client
@@ -23,6 +23,18 @@ Json = dict[str, Any]
 API_KEY = "acceptance-key-0001"
 OTHER_TEAM = "T0OTHER"
 WAIT_S = 15
+
+
+def front(result: Result) -> Json:
+    """The modal that an act left in front of the person."""
+    assert result.modal is not None
+    return result.modal
+
+
+def said(result: Result) -> Json:
+    """The message that somebody wrote."""
+    assert result.message is not None
+    return result.message
 
 
 def subscribed() -> list[str]:
@@ -78,6 +90,13 @@ class World:
         self.reach(self.replicas[0])
         return self.replicas
 
+    @property
+    def url(self) -> str:
+        """Where the first process listens."""
+        web = self.replicas[0].web
+        assert web
+        return web.url
+
     def reach(self, replica: Service) -> None:
         """Call the API there, and in HTTP mode have Slack deliver there."""
         assert replica.web
@@ -99,7 +118,7 @@ class World:
 
     async def lapse(self) -> None:
         """Let every lease of the agenda run out, as half a minute does after a process died holding them."""
-        client = fast_client(self.redis_url)
+        client: Any = fast_client(self.redis_url)
         try:
             async for key in client.scan_iter("ag:*:agenda"):
                 for member in await client.zrange(key, 0, -1):
@@ -123,13 +142,12 @@ class World:
     async def told(self, name: str, *words: str, channel: str | None = None) -> Json:
         """Wait until a person is privately told all of these words, in one message."""
 
-        def newest() -> Json | None:
+        def fitting() -> list[Json]:
             found = self.private(name, channel)
-            fits = [m for m in found if all(word in self.slack.text_of(m) for word in words)]
-            return fits[-1] if fits else None
+            return [m for m in found if all(word in self.slack.text_of(m) for word in words)]
 
         try:
-            return await self.slack.wait_for(newest, WAIT_S)
+            return (await self.slack.wait_for(fitting, WAIT_S))[-1]
         except TimeoutError:
             said = [self.slack.text_of(message) for message in self.private(name, channel)]
             raise AssertionError(f"{name} was not told {words}, but {said}") from None
@@ -199,22 +217,23 @@ class Api:
         assert status in (200, 201), reply
         return reply
 
-    async def open(self, body: Json) -> Json:
+    async def open(self, body: Json) -> Any:
+        """Open a run."""
         return await self.ok("POST", "/runs", body)
 
-    async def run(self, run: Json) -> Json:
+    async def run(self, run: Json) -> Any:
         return await self.ok("GET", f"/runs/{run['id']}")
 
-    async def settled(self, run: Json) -> Json:
+    async def settled(self, run: Json) -> Any:
         """Wait for the run to be settled; returns its results."""
         found = await self.ok("GET", f"/runs/{run['id']}?wait={WAIT_S}")
         assert found["status"] == "settled", found["status"]
         return found["results"]
 
-    async def cancel(self, run: Json, reason: str) -> Json:
+    async def cancel(self, run: Json, reason: str) -> Any:
         return await self.ok("POST", f"/runs/{run['id']}/cancel", {"reason": reason})
 
-    async def claim(self, **more: Any) -> list[Json]:
+    async def claim(self, **more: Any) -> Any:
         return (await self.ok("POST", "/resumes/claim", {"host": "api", "max": 10, **more}))["resumes"]
 
     async def audit(self, run: Json) -> list[Json]:
