@@ -29,6 +29,7 @@ SCHEMES: Final[dict[str, tuple[Topology, bool]]] = {
 SERVER_PORT: Final = 6379
 SENTINEL_PORT: Final = 26379
 
+_FOR_SENTINELS: Final = {"sentinel_username", "sentinel_password"}
 _URL = re.compile(
     r"(?P<scheme>[a-z+]*)://"
     r"(?:(?P<user>[^/?#@:]*)(?::(?P<password>[^/?#@]*))?@)?"
@@ -60,12 +61,14 @@ def parse_address(text: str) -> Address:
         raise ValueError("has another scheme or none")
     topology, tls = SCHEMES[scheme]
     match = _URL.fullmatch(text)
-    if match is None:
+    if match is None or not (text.isascii() or scheme == "unix"):
         raise ValueError("is no URL")
     path, query = unquote(match["path"] or ""), _options(match["query"] or "", tls=tls)
-    sentinel = {
-        name.removeprefix("sentinel_"): query.pop(name) for name in [*query] if name.startswith("sentinel_")
-    }
+    sentinel = {name.removeprefix("sentinel_"): query.pop(name) for name in _FOR_SENTINELS & query.keys()}
+    if sentinel and topology != "sentinel":
+        raise ValueError("has options of sentinels without being for one")
+    if topology == "sentinel":  # sentinels of servers that speak TLS speak it too, with the same certificates
+        sentinel |= {name: value for name, value in query.items() if name.startswith("ssl_")}
     login = {"username": match["user"], "password": match["password"]}
     options = {name: unquote(value) for name, value in login.items() if value} | query
     if scheme == "unix":
@@ -80,9 +83,7 @@ def parse_address(text: str) -> Address:
     if db is not None:
         options.setdefault("db", db)
     _check(topology, nodes, service, options)
-    if sentinel and topology != "sentinel":
-        raise ValueError("has options of sentinels without being for one")
-    return Address(topology, tls, nodes, service, options, _with_tls(sentinel, options))
+    return Address(topology, tls, nodes, service, options, sentinel)
 
 
 def _node(text: str, default_port: int) -> tuple[str, int]:
@@ -160,8 +161,3 @@ def _options(query: str, *, tls: bool) -> dict[str, Any]:
         except ValueError:
             raise ValueError(f"has {name}, which is not {wanted}") from None
     return options
-
-
-def _with_tls(sentinel: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Sentinels of servers that speak TLS speak it too, with the same certificates."""
-    return {**sentinel, **{name: value for name, value in options.items() if name.startswith("ssl_")}}

@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from core.agenda import Worker
@@ -17,7 +18,7 @@ from core.gates import Action, Decision
 from core.policy import Key, Person
 from core.runs import Run, RunStatus
 from tests.conftest import ANA, BEN
-from tests.runs import FOCUSED, run_request
+from tests.runs import run_request
 from tests.stores import events
 
 QUESTION = "Which scope should be used?"
@@ -51,7 +52,10 @@ class Flight:
     async def during(self, fail_over: Callable[[], Awaitable[None]]) -> Seen:
         """Open the runs, let people decide them, and fail over when a third is decided."""
         self.seen.opened = await asyncio.gather(*(self._open(number) for number in range(self.runs)))
-        workers = [Worker(engine.store, engine.bell, {"expire": engine.expire, "card": self._card}) for engine in self.engines]
+        workers = [
+            Worker(engine.store, engine.bell, {"expire": engine.expire, "card": self._card})
+            for engine in self.engines
+        ]
         for worker in workers:
             worker.start()
         host = asyncio.create_task(self._host())
@@ -93,7 +97,7 @@ class Flight:
     async def _open(self, number: int) -> str:
         engine = self.engines[number % 2]
         run, _ = await self._insist(
-            lambda: engine.suspend(run_request(), owner="ci", idempotency_key=f"run-{number}")
+            partial(engine.suspend, run_request(), owner="ci", idempotency_key=f"run-{number}")
         )
         return str(run.id)
 
@@ -101,7 +105,7 @@ class Flight:
         await asyncio.sleep(after_s)
         engine = self._random.choice(self.engines)
         label = self._random.choice(["Focused", "Broad"])
-        run = await self._insist(lambda: self._decide(engine, run_id, person, label))
+        run = await self._insist(partial(self._decide, engine, run_id, person, label))
         if run is not None:
             # whoever is told, is told the same
             self.seen.decided.setdefault(run_id, run.gates[0].decision)
@@ -123,15 +127,19 @@ class Flight:
         """Claims and acks until no run is left that it knows of and has not taken up."""
         while True:
             engine = self._random.choice(self.engines)
-            claimed = await self._insist(lambda: engine.resumes.claim("api", limit=20, wait_s=0.2, lease_s=3))
+            claimed = await self._insist(
+                partial(engine.resumes.claim, "api", limit=20, wait_s=0.2, lease_s=3)
+            )
             for resume in claimed:
                 self.seen.bodies.setdefault(resume.run.id, set()).add(resume.body)
                 try:
-                    await self._insist(lambda: engine.resumes.ack(resume.run.id, resume.lease, by=Key(key="ci")))
+                    await self._insist(
+                        partial(engine.resumes.ack, resume.run.id, resume.lease, by=Key(key="ci"))
+                    )
                 except (LeaseLost, NotFound):
                     continue
                 self.seen.taken_up[resume.run.id] += 1
-            if not claimed and not await self._insist(lambda: self._left(engine)):
+            if not claimed and not await self._insist(partial(self._left, engine)):
                 return
 
     async def _left(self, engine: ResumeEngine) -> bool:

@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -22,8 +22,8 @@ from redis.exceptions import RedisError
 from core.embedded import find_program
 
 SERVICE = "askgate"
-NODE_TIMEOUT_MS = 1_000
-"""After how long of silence a server counts as down: short, so that tests see whole failovers."""
+PATIENT_MS, HASTY_MS = 15_000, 1_000
+"""After how long of silence a server counts as down: a busy machine's may be silent; tests of failovers cannot wait."""
 UP_S = 20.0
 
 
@@ -99,8 +99,34 @@ class Node:
     async def up(self) -> None:
         await until(lambda: self.ask("PING"), f"the server at {self.port}")
 
+    async def in_step(self, replicas: int = 1) -> bool:
+        """Whether its replicas have all of its writes. The first word of one that was copied to takes up to 1 s."""
+        async with self.client() as client:
+            found = await client.info("replication")
+            return [found.get(f"slave{n}", {}).get("lag") for n in range(replicas)] == [0] * replicas and all(
+                found[f"slave{n}"]["offset"] == found["master_repl_offset"] for n in range(replicas)
+            )
 
-DURABLE = [("appendonly", "yes"), ("appendfsync", "always"), ("save", '""'), ("repl-diskless-sync-delay", "0")]
+    @contextlib.asynccontextmanager
+    async def cut_off(self) -> AsyncIterator[None]:
+        """A replica that runs on and gets nothing more: it may not log in at its primary."""
+        async with self.client() as client:
+            await client.config_set("masteruser", "nobody")
+            await client.config_set("masterauth", "wrong")
+            await client.execute_command("CLIENT", "KILL", "TYPE", "master")
+            try:
+                yield
+            finally:
+                await client.config_set("masteruser", "")
+                await client.config_set("masterauth", "")
+
+
+DURABLE = [
+    ("appendonly", "yes"),
+    ("appendfsync", "always"),
+    ("save", '""'),
+    ("repl-diskless-sync-delay", "0"),
+]
 
 
 @contextlib.asynccontextmanager
@@ -124,6 +150,49 @@ async def one_server(folder: Path, *options: tuple[str, str], **client_options: 
         yield node
 
 
+class SetUp(Protocol):
+    """Servers that stand in for each other. Tests may share one: `fresh` mends what a test before has left."""
+
+    url: str
+    nodes: list[Node]
+
+    async def pair(self, number: int = 0) -> tuple[Node, Node]:
+        """The server that leads (in a cluster: the ``number``th), and the one that would take its place."""
+
+    async def settled(self) -> bool:
+        """Whether everything is up, and every replica in step."""
+
+    async def hasten(self, down_after_ms: int) -> None:
+        """After how long of silence a server counts as down."""
+
+    async def fail_over(self) -> None:
+        """Have the first pair change places."""
+
+
+async def fresh(found: SetUp) -> None:
+    for node in found.nodes:
+        if node.process is None:
+            node.start()
+        node.send(signal.SIGCONT)
+        await node.up()
+    await found.hasten(PATIENT_MS)
+    await until(found.settled, "a settled set-up")
+    for number in range(3 if isinstance(found, Cluster) else 1):
+        await (await found.pair(number))[0].ask("FLUSHALL")
+    await until(found.settled, "a settled set-up")
+
+
+async def led_by_another(found: SetUp, old: Node) -> None:
+    """Wait until another server leads in its place, for all that live."""
+
+    async def done() -> bool:
+        if (await found.pair())[0] is old:
+            return False
+        return not isinstance(found, Cluster) or await found.ok(besides=old)
+
+    await until(done, "the failover")
+
+
 @dataclass
 class Watched:
     """A primary, a replica and three sentinels that agree by two."""
@@ -136,38 +205,49 @@ class Watched:
         hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.sentinels)
         return f"redis+sentinel://{hosts}/{SERVICE}"
 
-    async def primary(self) -> Node:
-        """The server that leads, as the sentinels see it."""
-        _, port = await self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE)
-        return next(node for node in self.servers if node.port == int(port))
+    @property
+    def nodes(self) -> list[Node]:
+        return [*self.servers, *self.sentinels]
 
-    async def failed_over(self, old: Node) -> None:
-        """Wait until another server leads, for every sentinel, and knows it."""
+    async def pair(self, _number: int = 0) -> tuple[Node, Node]:
+        """As all sentinels see it; they are asked again until they agree, and the server says so too."""
 
-        async def done() -> bool:
-            for sentinel in self.sentinels:
-                _, port = await sentinel.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE)
-                if int(port) == old.port:
-                    return False
-            return (await (await self.primary()).info("replication"))["role"] == "master"
+        async def agreed() -> tuple[Node, Node] | None:
+            asked = [
+                await sentinel.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE)
+                for sentinel in self.sentinels
+            ]
+            if len({port for _, port in asked}) > 1:
+                return None
+            one, other = self.servers
+            return (one, other) if one.port == int(asked[0][1]) else (other, one)
 
-        await until(done, "the failover")
+        found: tuple[Node, Node] = await until(agreed, "sentinels that agree")
+        return found
 
-    async def settled(self, replicas: int = 1) -> None:
-        """Wait until the primary has its replicas and the sentinels know all of each other."""
-
-        async def done() -> bool:
-            found = await (await self.primary()).info("replication")
-            if [found.get(f"slave{n}", {}).get("state") for n in range(replicas)] != ["online"] * replicas:
+    async def settled(self) -> bool:
+        leading, standing = await self.pair()
+        if (await leading.info("replication"))["role"] != "master" or not await leading.in_step():
+            return False
+        for sentinel in self.sentinels:
+            async with sentinel.client() as client:
+                state = (await client.sentinel_masters())[SERVICE]
+                replicas = await client.sentinel_slaves(SERVICE)
+            if state["num-other-sentinels"] != 2 or state["flags"] != "master":
                 return False
-            for sentinel in self.sentinels:
-                async with sentinel.client() as client:
-                    state = (await client.sentinel_masters())[SERVICE]
-                if (state["num-slaves"], state["num-other-sentinels"]) != (len(self.servers) - 1, 2):
-                    return False
-            return True
+            if [(replica["port"], replica["flags"]) for replica in replicas] != [(standing.port, "slave")]:
+                return False
+        return True
 
-        await until(done, "the sentinels")
+    async def hasten(self, down_after_ms: int) -> None:
+        for sentinel in self.sentinels:
+            await sentinel.ask("SENTINEL", "SET", SERVICE, "down-after-milliseconds", down_after_ms)
+            # which else look for replicas every 10 s, and say hello every 2 s
+            await sentinel.ask("SENTINEL", "DEBUG", "INFO-PERIOD", 400, "PUBLISH-PERIOD", 500)
+
+    async def fail_over(self) -> None:
+        # which wants a sentinel that looked at the replica a moment ago
+        await until(lambda: self.sentinels[0].ask("SENTINEL", "FAILOVER", SERVICE), "a good replica")
 
 
 @contextlib.asynccontextmanager
@@ -178,7 +258,6 @@ async def watched(folder: Path) -> AsyncIterator[Watched]:
     replica = Node(folder / "replica", ports[1], [*DURABLE, *quick, ("replicaof", f"127.0.0.1 {ports[0]}")])
     watching = [
         ("sentinel monitor", f"{SERVICE} 127.0.0.1 {ports[0]} 2"),
-        ("sentinel down-after-milliseconds", f"{SERVICE} {NODE_TIMEOUT_MS}"),
         ("sentinel failover-timeout", f"{SERVICE} 3000"),
     ]
     sentinels = [
@@ -186,15 +265,14 @@ async def watched(folder: Path) -> AsyncIterator[Watched]:
     ]
     found = Watched([primary, replica], sentinels)
     async with running(primary, replica, *sentinels):
-        for sentinel in sentinels:  # which else look for replicas every 10 s, and say hello every 2 s
-            await sentinel.ask("SENTINEL", "DEBUG", "INFO-PERIOD", 100, "PUBLISH-PERIOD", 100)
-        await found.settled()
+        await found.hasten(PATIENT_MS)
+        await until(found.settled, "the sentinels")
         yield found
 
 
 @dataclass
 class Cluster:
-    """Three primaries, and behind each of them a replica: `nodes[n]` and `nodes[n + 3]`."""
+    """Three pairs of servers: `nodes[n]` and `nodes[n + 3]`, the first of which leads in the beginning."""
 
     nodes: list[Node]
 
@@ -202,16 +280,36 @@ class Cluster:
     def url(self) -> str:
         return "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:3])
 
-    async def failed_over(self, old: Node, new: Node) -> None:
-        """Wait until the replica leads and every living node knows that all slots are served."""
+    async def pair(self, number: int = 0) -> tuple[Node, Node]:
+        """As another pair's nodes see it."""
+        one, other = self.nodes[number], self.nodes[number + 3]
+        witness = self.nodes[(number + 1) % 3]
+        for line in str(await witness.ask("CLUSTER", "NODES")).splitlines():
+            _, address, flags, *_ = line.split()
+            if address.startswith(f"127.0.0.1:{other.port}@") and "master" in flags and "fail" not in flags:
+                return other, one
+        return one, other
 
-        async def done() -> bool:
-            if (await new.info("replication"))["role"] != "master":
+    async def ok(self, besides: Node | None = None) -> bool:
+        """Whether all slots are served, for every node that lives."""
+        alive = [node for node in self.nodes if node is not besides]
+        return all(["cluster_state:ok" in await node.ask("CLUSTER", "INFO") for node in alive])
+
+    async def settled(self) -> bool:
+        if not await self.ok():
+            return False
+        for node in self.nodes:
+            states = str(await node.ask("CLUSTER", "NODES"))
+            if (states.count("master"), states.count("slave"), states.count("fail")) != (3, 3, 0):
                 return False
-            alive = [node for node in self.nodes if node is not old]
-            return all(["cluster_state:ok" in await node.ask("CLUSTER", "INFO") for node in alive])
+        return all([await (await self.pair(number))[0].in_step() for number in range(3)])
 
-        await until(done, "the failover")
+    async def hasten(self, down_after_ms: int) -> None:
+        for node in self.nodes:
+            await node.ask("CONFIG", "SET", "cluster-node-timeout", down_after_ms)
+
+    async def fail_over(self) -> None:
+        await (await self.pair())[1].ask("CLUSTER", "FAILOVER", "TAKEOVER")
 
 
 @contextlib.asynccontextmanager
@@ -225,7 +323,7 @@ async def cluster(folder: Path) -> AsyncIterator[Cluster]:
                 *DURABLE,
                 ("cluster-enabled", "yes"),
                 ("cluster-port", str(ports[n + 6])),
-                ("cluster-node-timeout", str(NODE_TIMEOUT_MS)),
+                ("cluster-node-timeout", str(PATIENT_MS)),
                 ("cluster-replica-validity-factor", "0"),
                 ("repl-ping-replica-period", "1"),
             ],
@@ -234,7 +332,9 @@ async def cluster(folder: Path) -> AsyncIterator[Cluster]:
     ]
     async with running(*nodes):
         await _join(nodes)
-        yield Cluster(nodes)
+        found = Cluster(nodes)
+        await until(found.settled, "the cluster")
+        yield found
 
 
 async def _join(nodes: list[Node]) -> None:
@@ -252,17 +352,3 @@ async def _join(nodes: list[Node]) -> None:
     await until(met, "the nodes")
     for primary, replica in zip(nodes[:3], nodes[3:], strict=True):
         await replica.ask("CLUSTER", "REPLICATE", await primary.ask("CLUSTER", "MYID"))
-
-    async def ok() -> bool:
-        for node in nodes:
-            if "cluster_state:ok" not in await node.ask("CLUSTER", "INFO"):
-                return False
-        for replica in nodes[3:]:
-            if (await replica.info("replication"))["master_link_status"] != "up":
-                return False
-            for other in nodes:
-                if str(await other.ask("CLUSTER", "NODES")).count("slave") != 3:
-                    return False
-        return True
-
-    await until(ok, "the cluster")

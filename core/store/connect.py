@@ -68,7 +68,7 @@ async def leading_servers(url: str) -> AsyncIterator[list[Redis]]:
 
 
 @contextlib.asynccontextmanager
-async def sentinels_of(url: str) -> AsyncIterator[list[Redis]]:
+async def sentinels_of(url: str) -> AsyncIterator[list[Any]]:
     """A client of each sentinel that the URL names."""
     address = parse_address(url)
     async with contextlib.AsyncExitStack() as stack:

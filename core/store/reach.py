@@ -10,7 +10,6 @@ from typing import Final
 from redis.exceptions import (
     AskError,
     AuthenticationError,
-    AuthorizationError,
     BusyLoadingError,
     ClusterError,
     NoPermissionError,
@@ -28,7 +27,7 @@ from core.errors import StoreUnavailable
 BUDGET_S: Final = 2.0
 """For one call, with all that a client tries: well inside Slack's 3 s, also while a server is failed over."""
 
-_REFUSED = (AuthenticationError, AuthorizationError, NoPermissionError)
+REFUSES: Final = "The store refuses askgate's user, or something that it does. `askgate doctor` says more."
 _AWAY = (
     RedisConnectionError,
     RedisTimeoutError,
@@ -50,13 +49,16 @@ async def reachable() -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(BUDGET_S):
             yield
-    except _REFUSED as error:
-        raise StoreUnavailable(
-            "The store refuses askgate's user: `askgate doctor` says what it may not."
-        ) from error
+    except NoPermissionError as error:
+        raise StoreUnavailable(REFUSES) from error
     except _AWAY as error:
-        raise StoreUnavailable from error
+        raise StoreUnavailable(REFUSES if refuses(error) else None) from error
     except ResponseError as error:
         if str(error).startswith(_AWAY_CODES):
             raise StoreUnavailable from error
         raise
+
+
+def refuses(error: BaseException) -> bool:
+    """Whether a server refuses the login; what is met on the way to a connection, redis-py wraps."""
+    return any(isinstance(met, AuthenticationError) for met in (error, error.__cause__, error.__context__))
