@@ -101,8 +101,11 @@ class Service:
         redis = fast_client(url)
         self._stack.push_async_callback(redis.aclose)
         clock = StoreClock(lambda: store.server_ms())
-        record = Record(self._settings.redaction, keeps_values=self._settings.audit_values)
-        store = Store(redis, partitions=self._settings.partitions, clock=clock, record=record)
+        settings = self._settings
+        record = Record(settings.redaction, keeps_values=settings.audit_values)
+        store = Store(
+            redis, partitions=settings.partitions, clock=clock, record=record, wait=settings.redis_wait
+        )
         try:
             await clock.anchor()
             await store.check_partitions()

@@ -14,19 +14,22 @@ from core.bell import Bell
 from core.clock import WallClock
 from core.engine import ResumeEngine
 from core.record import Record
+from core.settings import Wait
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
 from tests.conftest import HOME, Members
 
 
 @contextlib.asynccontextmanager
-async def engine_on(url: str, record: Record | None = None) -> AsyncIterator[ResumeEngine]:
+async def engine_on(
+    url: str, record: Record | None = None, wait: Wait | None = None
+) -> AsyncIterator[ResumeEngine]:
     """An engine on the server at a URL, as one more process would have it."""
     client = fast_client(url)
     bell = Bell(listening_client(url))
     bell.start()
     try:
-        store = Store(client, partitions=4, clock=WallClock(), record=record)
+        store = Store(client, partitions=4, clock=WallClock(), record=record, wait=wait)
         yield ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members())
     finally:
         await bell.stop()

@@ -64,6 +64,11 @@ class Keys:
         return f"{self.base}:open"
 
     @property
+    def mark(self) -> str:
+        """String, empty: written behind a write that waits for replicas, so that there is one to wait for."""
+        return f"{self.base}:mark"
+
+    @property
     def settled(self) -> str:
         """Sorted set: the settled runs that are kept, by the ms they were settled."""
         return f"{self.base}:settled"

@@ -8,17 +8,17 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from redis.asyncio import Redis
-
 from core.clock import Clock, iso
 from core.errors import StoreMismatch
 from core.gates import GateDoc
 from core.ids import new_token, partition_of, run_of
 from core.record import Record
 from core.runs import Card, Run, RunDoc
+from core.settings import Wait
 from core.store import lua
 from core.store.audit import AuditLog
 from core.store.codec import load_run, run_fields, spliced
+from core.store.connect import Client
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.merging import merged
 from core.store.reach import reachable
@@ -39,12 +39,23 @@ class Due:
 class Store:
     """Runs, agenda, queues and audit in one Redis. ``record`` says what stands in the audit.
 
-    Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write.
+    Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write. With ``wait``, what a
+    person or a host waits for (suspend, decide, withdraw, draft, and both ends of a resume) is on that many replicas
+    before it returns; else StoreUnavailable says that it may have been saved.
     """
 
-    def __init__(self, client: Redis, *, partitions: int, clock: Clock, record: Record | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        partitions: int,
+        clock: Clock,
+        record: Record | None = None,
+        wait: Wait | None = None,
+    ) -> None:
         # decode_responses is on: every reply is text, which redis-py's types (bytes or str) cannot say
         self._redis: Any = client
+        self._wait = wait
         self.partitions = partitions
         self.clock = clock
         self.audit = AuditLog(client, partitions, clock)
@@ -53,13 +64,14 @@ class Store:
     # the server
 
     async def server_ms(self) -> int:
-        with reachable():
-            seconds, micros = await self._redis.time()
+        async with reachable():
+            # of the server that has this key: in a cluster one of many, so that all processes ask the same
+            seconds, micros = await self._redis.eval("return redis.call('TIME')", 1, META)
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def check_partitions(self) -> None:
         """Hold the number of partitions for the life of the store. Raises StoreMismatch."""
-        with reachable():
+        async with reachable():
             await self._redis.hsetnx(META, "partitions", str(self.partitions))
             stored = await self._redis.hget(META, "partitions")
         if stored != str(self.partitions):
@@ -69,13 +81,13 @@ class Store:
             )
 
     async def ping(self) -> None:
-        with reachable():
+        async with reachable():
             await self._redis.ping()
 
     async def claim_event(self, event_id: str, kept_ms: int = 3_600_000) -> bool:
         """Whether this event of Slack's is heard for the first time."""
         token = new_token()
-        with reachable():
+        async with reachable():
             # a retry after a lost reply finds its own token
             first = await self._redis.set(f"ag:event:{event_id}", token, nx=True, px=kept_ms, get=True)
         return first in (None, token)
@@ -121,12 +133,12 @@ class Store:
         return word, run_id
 
     async def read(self, run_id: str) -> Run | None:
-        with reachable():
+        async with reachable():
             fields = await self._redis.hgetall(self._of(run_id).run(run_id))
         return load_run(fields) if fields else None
 
     async def read_state(self, run_id: str) -> str | None:
-        with reachable():
+        async with reachable():
             state: str | None = await self._redis.get(self._of(run_id).state(run_id))
         return state
 
@@ -187,7 +199,7 @@ class Store:
 
     async def expire(self, run_id: str) -> int:
         """Make a run's expiries visible. Returns how many gates that settled."""
-        with reachable():
+        async with reachable():
             host = await self._redis.hget(self._of(run_id).run(run_id), "host")
         return int(await self._about(lua.EXPIRE, run_id, host, {})) if host else 0
 
@@ -264,7 +276,7 @@ class Store:
 
     async def claim(self, queue: str, partition: int, *, lease_ms: int, limit: int, token: str) -> list[Due]:
         """Take up to ``limit`` members that are due, for ``lease_ms``."""
-        with reachable():
+        async with reachable():
             flat = await lua.CLAIM(
                 self._redis, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
             )
@@ -281,12 +293,12 @@ class Store:
         args: list[str | int] = [token, int(tried)]
         for member, retry_at in members.items():
             args += [member, "" if retry_at is None else retry_at]
-        with reachable():
+        async with reachable():
             return int(await lua.FINISH(self._redis, [queue, leases(queue)], args))
 
     async def next_due(self, queue: str) -> int | None:
         """When the first member falls due, in ms."""
-        with reachable():
+        async with reachable():
             first = await self._redis.zrange(queue, 0, 0, withscores=True)
         return int(first[0][1]) if first else None
 
@@ -309,7 +321,7 @@ class Store:
         position, skip = before, 0
         while True:
             highest: str | int = position[0] if position else "+inf"
-            with reachable():
+            async with reachable():
                 rows = await self._redis.zrevrangebyscore(
                     key, highest, "-inf", start=skip, num=page, withscores=True
                 )
@@ -334,7 +346,7 @@ class Store:
     async def keep_due(self, partition: int, member: str) -> None:
         """Put a member on the agenda now, unless it is there."""
         agenda = self.agenda(partition)
-        with reachable():
+        async with reachable():
             await self._redis.zadd(agenda, {member: self.clock.now_ms()}, nx=True)
 
     async def forget(self, partition: int, before_ms: int, limit: int) -> int:
@@ -343,7 +355,7 @@ class Store:
         One whose host never took it up is `run.lost` in the audit. One that a host has in hand stays for its lease.
         """
         keys = Keys(partition)
-        with reachable():
+        async with reachable():
             found = await self._redis.zrange(
                 keys.settled, "-inf", f"({before_ms}", byscore=True, offset=0, num=limit
             )
@@ -389,5 +401,8 @@ class Store:
         names = [keys.run(run_id), keys.agenda, leases(keys.agenda), keys.audit, keys.audit_head]
         names += [queue, leases(queue), keys.open, keys.gates, keys.trail(run_id), keys.settled]
         names += extra_keys
-        with reachable():
-            return await script(self._redis, names, [json.dumps(cmd, ensure_ascii=False)])
+        args = [json.dumps(cmd, ensure_ascii=False)]
+        async with reachable():
+            if self._wait and script.waits:
+                return await script.replicated(self._redis, names, args, wait=self._wait, mark=keys.mark)
+            return await script(self._redis, names, args)
