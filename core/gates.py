@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -90,6 +91,11 @@ class GateDoc(BaseModel):
     answer_schema: dict[str, JsonValue] | None = None
     args_schema: dict[str, JsonValue] | None = None
     saves: tuple[str, ...] = ()
+
+    @cached_property
+    def asks(self) -> questions.AskUserQuestion:
+        """The questions of a question gate."""
+        return questions.AskUserQuestion.model_validate(self.args)
 
     @property
     def arguments(self) -> dict[str, JsonValue]:
@@ -183,7 +189,7 @@ class Gate(BaseModel):
     @property
     def asks(self) -> questions.AskUserQuestion:
         """The questions of a question gate."""
-        return questions.AskUserQuestion.model_validate(self.doc.args)
+        return self.doc.asks
 
     @property
     def arguments(self) -> dict[str, JsonValue]:

@@ -24,9 +24,9 @@ class Script:
 
     async def __call__(self, client: Any, keys: Sequence[str], args: Sequence[str | int]) -> Any:
         try:
-            return await client.evalsha(self.sha, len(keys), *keys, *args)
+            return await client.execute_command("EVALSHA", self.sha, len(keys), *keys, *args)
         except NoScriptError:
-            return await client.eval(self.source, len(keys), *keys, *args)
+            return await client.execute_command("EVAL", self.source, len(keys), *keys, *args)
 
 
 SUSPEND = Script("suspend")

@@ -2,7 +2,7 @@
 -- cmd: by (JSON text), via, items: [{index, rev, action, outcome, need (votes that settle it), speaker, token,
 -- vote (JSON text), extra (JSON text behind the decision's first fields), fields (audit),
 -- edit {args, record (JSON texts), fields (audit)}?}]. An edit makes votes on the old arguments void.
--- Returns {word, index}: settled | voted | again (this very call was heard before), or a refusal: missing | expired |
+-- Returns {word, index, the run's fields}: settled | voted | again (this very call was heard before), or a refusal: missing | expired |
 -- taken | stale.
 if redis.call('EXISTS', RUN) == 0 then
   return {'missing', -1}
@@ -25,12 +25,12 @@ for _, item in ipairs(cmd.items) do
   end
   item.votes = cjson.decode(gate[3] or '[]')
   if heard(item.votes, item.token) then
-    return {'again', item.index}
+    return {'again', item.index, redis.call('HGETALL', RUN)}
   end
   if gate[1] == 'expired' then
-    return {'expired', item.index}
+    return {'expired', item.index, redis.call('HGETALL', RUN)}
   elseif gate[1] ~= 'pending' then
-    return {'taken', item.index}
+    return {'taken', item.index, redis.call('HGETALL', RUN)}
   elseif gate[2] ~= item.rev then
     return {'stale', item.index}
   end
@@ -69,4 +69,4 @@ for _, item in ipairs(cmd.items) do
   end
 end
 changed()
-return {word, -1}
+return {word, -1, redis.call('HGETALL', RUN)}
