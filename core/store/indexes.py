@@ -19,7 +19,7 @@ def index_names(doc: RunDoc, policies: Iterable[Policy]) -> tuple[str, ...]:
     """The indexes that a run stands in: `host:api`, `channel:C1`, and `by:` each person (or the admins) it names."""
     names = {f"host:{doc.host}": None}
     places = (doc.place, doc.escalate.place if doc.escalate else None)
-    names += {f"channel:{place.channel}": None for place in places if place and place.channel}
+    names |= {f"channel:{place.channel}": None for place in places if place and place.channel}
     people = {p for policy in policies for p in policy.deciders if _NAMED.fullmatch(p)}
     if doc.requester:
         people.add(f"{doc.requester.team}:{doc.requester.user}")
