@@ -41,6 +41,7 @@ from core.resumes import Resumes
 from core.runs import Run, RunStatus
 from core.store.codec import spliced
 from core.store.store import Store
+from core.strictjson import at
 
 STALE_TRIES = 5
 LIST_BATCH = 50
@@ -224,7 +225,9 @@ class ResumeEngine:
             "action": answer.action,
             "outcome": answer.action.outcome,
             "need": policy.need(answer.action.outcome == Outcome.APPROVED) if approval else 1,
-            "speaker": speaker(person),
+            # who speaks, and in whose name: one vote a key, and one a person
+            "speaker": speaker(by),
+            "person": speaker(person),
             "token": token,
             "vote": vote.model_dump_json(exclude_none=True),
             "extra": spliced(extra),
@@ -442,7 +445,9 @@ def _placed(error: InvalidDecision, category: str, tool_call_id: str) -> Invalid
         {**item, "loc": [category, tool_call_id, names.get(item["loc"][0], item["loc"][0]), *item["loc"][1:]]}
         for item in error.errors
     ]
-    return InvalidDecision(error.detail, errors=errors, extra=error.extra)
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    detail = f"{at(errors[0]['loc'])}: {errors[0]['msg']}{more}"
+    return InvalidDecision(detail, errors=errors, extra=error.extra)
 
 
 def _as_answer(gate: Gate, item: dict[str, Any]) -> Answer:

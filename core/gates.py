@@ -104,7 +104,10 @@ class GateDoc(BaseModel):
 
 
 class Vote(BaseModel):
-    """One person's word on a gate. ``token`` is the one call that brought it, so that a retried call knows itself."""
+    """A word on a gate: of a person, or of a key, which may name a person (``by``).
+
+    ``token`` is the one call that brought it, so that a retried call knows itself.
+    """
 
     model_config = ConfigDict(frozen=True)
     action: Action

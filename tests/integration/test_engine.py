@@ -200,8 +200,14 @@ async def test_what_nobody_could_ever_decide_is_refused_and_not_stored(engine: R
             await engine.suspend(run_request([], [approval()], policy=policy, **more), owner="ci")
     with pytest.raises(NobodyMayDecide, match="'question-1'"):
         await engine.suspend(run_request(policy={"responders": []}), owner="ci")
-    with pytest.raises(NoPlace):
-        await engine.suspend(run_request(place=None, policy={"responders": ["anyone"]}), owner="ci")
+    # the place comes first: without a policy it would be missing, and nobody beside
+    for calls, approvals, policy in [
+        (None, None, {"responders": ["anyone"]}),
+        (None, None, {}),
+        ([], [approval()], {}),
+    ]:
+        with pytest.raises(NoPlace):
+            await engine.suspend(run_request(calls, approvals, place=None, policy=policy), owner="ci")
     assert [gate async for gate in engine.gates(only_open=False)] == []
 
 

@@ -516,6 +516,7 @@ async def test_invariant_04_a_batch_covers_everything_in_its_own_category_or_not
             via="api",
         )
     assert wrong.value.errors[0]["loc"] == ["calls", "q", "value", "answers", "?"]
+    assert wrong.value.detail.startswith('calls.q.value.answers["?"]: ')
     assert await engine.run(run.id) == run
     run = await engine.answer_batch(
         run.id, {"calls": {"q": returned}, "approvals": {"a": approve}}, by=CI, via="api"
