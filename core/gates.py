@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -91,6 +92,11 @@ class GateDoc(BaseModel):
     args_schema: dict[str, JsonValue] | None = None
     saves: tuple[str, ...] = ()
 
+    @cached_property
+    def asks(self) -> questions.AskUserQuestion:
+        """The questions of a question gate."""
+        return questions.AskUserQuestion.model_validate(self.args)
+
     @property
     def arguments(self) -> dict[str, JsonValue]:
         """The arguments of an approval or a custom call, in the order in which they were given."""
@@ -98,7 +104,10 @@ class GateDoc(BaseModel):
 
 
 class Vote(BaseModel):
-    """One person's word on a gate. ``token`` is the one call that brought it, so that a retried call knows itself."""
+    """A word on a gate: of a person, or of a key, which may name a person (``by``).
+
+    ``token`` is the one call that brought it, so that a retried call knows itself.
+    """
 
     model_config = ConfigDict(frozen=True)
     action: Action
@@ -183,7 +192,7 @@ class Gate(BaseModel):
     @property
     def asks(self) -> questions.AskUserQuestion:
         """The questions of a question gate."""
-        return questions.AskUserQuestion.model_validate(self.doc.args)
+        return self.doc.asks
 
     @property
     def arguments(self) -> dict[str, JsonValue]:

@@ -57,8 +57,9 @@ class Card(BaseModel):
 class Run(BaseModel):
     """A run as it is stored. ``rev`` counts every change that a reader could see.
 
-    ``escalated``: whether the escalation has taken place; ``reminded``: how many reminders were given. ``mend``:
-    somebody clicked on a card that no longer says how things are, so it is drawn again in any case.
+    ``index``: the indexes in which it stands while it waits. ``escalated``: whether the escalation has taken place.
+    ``reminded``: how many reminders were given. ``mend``: somebody clicked on a card that no longer says how things
+    are, so it is drawn again in any case.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -71,6 +72,7 @@ class Run(BaseModel):
     escalated: bool = False
     reminded: int = 0
     error: str | None = None
+    index: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

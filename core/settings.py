@@ -7,6 +7,7 @@ import ipaddress
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -210,17 +211,25 @@ def _redact_patterns(text: str) -> Patterns | None:
 
 
 def _lines_of(path: str) -> list[str]:
+    return _text_of(path).splitlines()
+
+
+def _text_of(path: str) -> str:
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8").splitlines()
+        return Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ValueError(f"cannot read the file {quoted(path)} ({reason})") from None
 
 
-def _file(text: str) -> Path:
+def _toml_file(text: str) -> Path:
     path = Path(text).expanduser()
     if not path.is_file():
         raise ValueError(f"there is no file {quoted(text)}")
+    try:
+        tomllib.loads(_text_of(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"the file {quoted(text)} is no TOML ({error})") from None
     return path
 
 
@@ -303,7 +312,7 @@ class Settings(BaseSettings):
     admins: Annotated[tuple[str, ...], _from_text(_admins)] = Field(
         (), description='ids of users and user groups, such as "U012AB3CD,T1:U2,S012AB3CD"'
     )
-    hosts: Annotated[Path | None, _from_text(_file)] = Field(None, description="the path of a TOML file")
+    hosts: Annotated[Path | None, _from_text(_toml_file)] = Field(None, description="the path of a TOML file")
 
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _from_text(str.lower)] = Field(
         "info", description="debug, info, warning or error"

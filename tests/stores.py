@@ -22,7 +22,7 @@ from tests.conftest import HOME, Members
 
 @contextlib.asynccontextmanager
 async def engine_on(
-    url: str, record: Record | None = None, wait: Wait | None = None
+    url: str, wait: Wait | None = None, *, record: Record | None = None
 ) -> AsyncIterator[ResumeEngine]:
     """An engine on the server at a URL, as one more process would have it."""
     client = fast_client(url)

@@ -249,6 +249,16 @@ def test_keys_in_a_file_are_one_a_line_and_errors_name_the_line(tmp_path: Path) 
     assert "(it is not UTF-8)" in refusal({"ASKGATE_API_KEYS": "@keys"})
 
 
+def test_a_file_of_hosts_is_toml(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.toml"
+    file.write_text("just text\n")
+    said = refusal({"ASKGATE_HOSTS": "hosts.toml"})
+    assert said.startswith('ASKGATE_HOSTS: the file "hosts.toml" is no TOML (Expected')
+    assert said.endswith("; wanted the path of a TOML file")
+    file.write_bytes(b"\xff")
+    assert "(it is not UTF-8)" in refusal({"ASKGATE_HOSTS": "hosts.toml"})
+
+
 def test_no_representation_shows_a_secret() -> None:
     settings = load_settings(
         {**SERVE, "ASKGATE_REDIS_URL": f"redis://:{SECRET}@h", "SLACK_APP_TOKEN": "xapp-s3cret"}

@@ -16,9 +16,7 @@ if redis.call('ZSCORE', QUEUE, cmd.run) then
   audit('run.lost', nil, cmd.fields)
   unschedule(QUEUE, QUEUE_LEASES, cmd.run)
 end
-for index = 0, tonumber(redis.call('HGET', RUN, 'n') or '0') - 1 do
-  redis.call('ZREM', GATES, gate_id(index))
-end
+redis.call('ZREM', RUNS, cmd.run)
 for _, what in ipairs(cmd.work) do
   unschedule(AGENDA, LEASES, what .. ':' .. cmd.run)
 end
