@@ -20,6 +20,7 @@ from bot.door import Door
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
+from bot.slack.reminders import Reminders
 from bot.socket import Socket
 from bot.web import Web
 from core.agenda import Handler, Worker
@@ -113,8 +114,13 @@ class Service:
         return store, bell
 
     async def _start_worker(self, client: AsyncWebClient) -> None:
-        delivery = Delivery(self.engine, Slack(client))
-        handlers: dict[str, Handler] = {"expire": self.engine.expire, "card": delivery.card}
+        slack = Slack(client)
+        handlers: dict[str, Handler] = {
+            "expire": self.engine.expire,
+            "escalate": self.engine.escalate,
+            "card": Delivery(self.engine, slack).card,
+            "remind": Reminders(self.engine, slack).remind,
+        }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()
         self._stack.push_async_callback(self.worker.stop, self._settings.grace_s)

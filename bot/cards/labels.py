@@ -8,12 +8,11 @@ from typing import Final
 
 from bot.cards.limits import OPTION_TEXT
 from bot.cards.text import cut, length, look, one_line, size, visible
-from core.questions import Question
 
 SHORT_LABEL: Final = 30
 """Characters of a label up to which an option is a button of its own: what fits a phone beside others."""
 NUMBER: Final = 3
-"""Characters of `4. `."""
+"""Characters of `4. `, as a question's four options have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +31,18 @@ class Labels:
         return all(length(text) <= SHORT_LABEL for text in self.texts)
 
 
-def labels(question: Question, budget: int) -> Labels:
-    """The labels in at most ``budget`` bytes together, with numbers if two of them would look alike."""
-    each = budget // len(question.options)
-    texts = tuple(_fitted(label, each) for label in _whole(question))
-    return numbered(question, budget) if alike(texts) else Labels(texts, numbered=False)
+def labels(given: Sequence[str], budget: int) -> Labels:
+    """Labels in at most ``budget`` bytes together, with numbers if two of them would look alike."""
+    each = budget // len(given)
+    texts = tuple(_fitted(label, each) for label in map(_whole, given))
+    return numbered(given, budget) if alike(texts) else Labels(texts, numbered=False)
 
 
-def numbered(question: Question, budget: int) -> Labels:
-    """The labels in at most ``budget`` bytes together, each behind its number."""
-    each = budget // len(question.options) - NUMBER
-    texts = [f"{n}. {_fitted(label, each, NUMBER)}" for n, label in enumerate(_whole(question), start=1)]
+def numbered(given: Sequence[str], budget: int) -> Labels:
+    """Labels in at most ``budget`` bytes together, each behind its number."""
+    taken = len(f"{len(given)}. ")
+    each = budget // len(given) - taken
+    texts = [f"{n}. {_fitted(label, each, taken)}" for n, label in enumerate(map(_whole, given), start=1)]
     return Labels(tuple(texts), numbered=True)
 
 
@@ -54,8 +54,8 @@ def alike(texts: Sequence[str]) -> bool:
     return len(set(map(look, texts))) < len(texts)
 
 
-def _whole(question: Question) -> list[str]:
-    return [one_line(visible(choice.label)) for choice in question.options]
+def _whole(label: str) -> str:
+    return one_line(visible(label))
 
 
 def _fitted(label: str, most: int, taken: int = 0) -> str:

@@ -27,6 +27,7 @@ from bot.cards.text import mention, shown, size, visible
 from core.gates import Gate
 from core.policy import Person
 from core.questions import Question
+from core.questions import labels as labels_of
 
 CONTROLS_SHARE = 0.4
 """How much of a question's room its buttons or menu may take: they repeat the labels."""
@@ -80,14 +81,14 @@ class _Fitted(NamedTuple):
 
 def _fitted(question: Question, budget: int) -> _Fitted:
     for_controls = int(budget * CONTROLS_SHARE)
-    on_controls = labels(question, for_controls)
+    on_controls = labels(labels_of(question), for_controls)
     header = shown(question.header, HEADER_BYTES)
     room = budget - on_controls.size - NUMBER * len(question.options) - size(header)
     text = shown(question.question, room // 2)
     lines, whole = _options(question, room - size(text))
     if alike([label for label, _ in lines]):
         # what is told apart on a button may look alike in a list that is cut shorter
-        on_controls = numbered(question, for_controls)
+        on_controls = numbered(labels_of(question), for_controls)
     items = [
         line(piece(label, bold=True), piece(f"{SEPARATOR}{description}" if description else ""))
         for label, description in lines
