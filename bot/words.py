@@ -224,6 +224,7 @@ NO_OBJECT: Final = "The arguments are a JSON object: { … }"
 EDITED_MEANWHILE: Final = (
     "Somebody changed the arguments since you opened this. Copy your text, close this and edit again."
 )
+
 # modals
 
 OTHER_TITLE: Final = "Another answer"

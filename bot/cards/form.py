@@ -12,14 +12,18 @@ from bot import words
 from bot.cards import controls as c
 from bot.cards.blocks import Block, actions, button, context, line, listing, piece, rich
 from bot.cards.heading import heading
-from bot.cards.labels import alike
-from bot.cards.limits import OPTION_TEXT
+from bot.cards.labels import LOOKED_AT, alike
+from bot.cards.limits import MESSAGE_BYTES, OPTION_TEXT
 from bot.cards.offers import ways_out
-from bot.cards.text import length, one_line, shown, size, visible
+from bot.cards.text import Measure, glance, length, shown, size, uncut
 from core.forms import FormField, FormRequest
 from core.gates import Gate
 
 SEPARATOR: Final = " — "
+QUOTED: Final = 10
+"""Characters of a blank label that stand in quotes."""
+LONG_LABEL: Final = 2000
+"""Characters of a label that is too long for a card, whatever it consists of."""
 ROW_BYTES: Final = 60
 """What a field's label and value get at least on a settled card; fields beyond the room are counted."""
 
@@ -46,29 +50,34 @@ def form_of(gate: Gate) -> FormRequest:
     return gate.doc.form
 
 
-def field_label(field: FormField) -> str:
-    """A field's label on one line, with nothing invisible in it."""
-    return one_line(visible(field.shown)) or visible(field.name)
+def field_label(field: FormField, most: int, measure: Measure = size) -> str:
+    """A field's label on one line, cut; one of nothing but blanks in quotes."""
+    return glance(field.shown, most, measure) or json.dumps(field.shown[:QUOTED])
+
+
+def label_fits(field: FormField, seen: str) -> bool:
+    """Whether a label made by `field_label` is all of it."""
+    return len(field.shown) <= LONG_LABEL and field_label(field, MESSAGE_BYTES) == seen
 
 
 def _fields(fields: Sequence[FormField], budget: int) -> tuple[list[Block], bool]:
     """A line a field, and whether nothing had to be cut. What one field leaves is for the later ones."""
     lines, whole = [], True
     for place, field in enumerate(fields):
-        label, description = field_label(field), visible(field.description.strip())
-        mark = words.REQUIRED if field.required else ""
+        description, mark = field.description.strip(), words.REQUIRED if field.required else ""
         room = budget // (len(fields) - place) - len(mark) - size(SEPARATOR)
-        head = shown(label, max(room * 2 // 3, room - size(description)))
+        needed = size(shown(description, room))
+        head = field_label(field, max(room * 2 // 3, room - needed))
         tail = shown(description, room - size(head))
         lines.append(line(piece(head, bold=True), piece(mark), piece(f"{SEPARATOR}{tail}" if tail else "")))
         budget -= size(head) + len(mark) + size(SEPARATOR) + size(tail)
-        whole = whole and (head, tail) == (label, description)
+        whole = whole and label_fits(field, head) and uncut(description, tail)
     return lines, whole
 
 
 def _options_fit(field: FormField) -> bool:
     """Whether a menu shows each option whole and unlike the others."""
-    texts = [one_line(visible(option.shown)) for option in field.options]
+    texts = [glance(option.shown, LOOKED_AT) for option in field.options]
     return all(length(text) <= OPTION_TEXT for text in texts) and not alike(texts)
 
 
@@ -84,7 +93,7 @@ def form_answer(gate: Gate, budget: int) -> list[Block]:
     share = (budget - ROW_BYTES) // max(count, 1)
     lines = []
     for field in fields[:count]:
-        head = shown(field_label(field), share // 2)
+        head = field_label(field, share // 2)
         text = shown(value_text(field, given[field.name]), share - size(head) - size(": "))
         lines.append(line(piece(f"{head}: "), piece(text, bold=True)))
     if count < len(fields):

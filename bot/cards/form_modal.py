@@ -27,13 +27,13 @@ from bot.cards.blocks import (
     text_input,
 )
 from bot.cards.controls import Where
-from bot.cards.form import field_label, form_of, value_text
+from bot.cards.form import field_label, form_of, label_fits, value_text
 from bot.cards.heading import body_of, title_of
 from bot.cards.labels import labels
 from bot.cards.limits import INPUT_TEXT, VIEW_BYTES, view_bytes
 from bot.cards.modals import prompt
 from bot.cards.rules import DECIMAL, WHOLE
-from bot.cards.text import cut, length, size, visible
+from bot.cards.text import length, shown, uncut
 from core.approvals import MAX_INT
 from core.forms import FormField
 from core.gates import Gate
@@ -59,7 +59,13 @@ class _Room:
     picked: bool = True
 
 
-ROOMS: Final = (_Room(2800, 300), _Room(600, 120), _Room(200, 60), _Room(100, 30, picked=False))
+ROOMS: Final = (
+    _Room(2800, 300),
+    _Room(600, 120),
+    _Room(200, 60),
+    _Room(100, 24, picked=False),
+    _Room(60, 8, picked=False),
+)
 """From roomy to tight: the first that fits is taken. The last holds 32 menus of 64 options each."""
 
 
@@ -75,11 +81,12 @@ def field_block(number: int) -> str:
 
 
 def _view(gate: Gate, room: _Room) -> Block:
-    title, body = visible(title_of(gate)), visible(body_of(gate))
-    lines = [line(piece(cut(title, room.text), bold=True))]
-    if body:
-        lines.append(line(piece(cut(body, room.text))))
-    blocks, whole = [rich(*lines)], size(title) <= room.text and size(body) <= room.text
+    lines, whole = [], True
+    for text, bold in ((title_of(gate), True), (body_of(gate), False)):
+        seen = shown(text, room.text)
+        lines += [line(piece(seen, bold=bold))] if seen else []
+        whole = whole and uncut(text, seen)
+    blocks = [rich(*lines)]
     for number, asked in enumerate(form_of(gate).all_fields):
         before, told = _before(asked, room)
         blocks += [*before, _input(number, asked, room)]
@@ -91,38 +98,34 @@ def _view(gate: Gate, room: _Room) -> Block:
 
 def _before(asked: FormField, room: _Room) -> tuple[list[Block], bool]:
     """What is told before a field because it is too long for its label or its hint, and whether that is all of it."""
-    label, description = field_label(asked), _description(asked)
-    found = []
-    if length(label) > LABEL:
-        found.append(piece(cut(label, room.text), bold=True))
-    if length(description) > HINT:
-        found.append(piece(("\n" if found else "") + cut(description, room.text)))
-    return [rich(line(*found))] if found else [], size(label) <= room.text and size(description) <= room.text
+    texts, description = [], asked.description.strip()
+    if not label_fits(asked, _label(asked)):
+        texts.append((asked.shown, shown(asked.shown, room.text)))
+    if not uncut(description, shown(description, HINT, length)):
+        texts.append((description, shown(description, room.text)))
+    blocks = [rich(*(line(piece(seen)) for _, seen in texts))] if texts else []
+    return blocks, all(uncut(text, seen) for text, seen in texts)
 
 
 def _input(number: int, asked: FormField, room: _Room) -> Block:
     element, filled = _element(asked, room)
-    facts = []
-    if 0 < length(description := _description(asked)) <= HINT:
-        facts.append(description)
+    facts, description = [], asked.description.strip()
+    hint = shown(description, HINT, length)
+    if hint and uncut(description, hint):
+        facts.append(hint)
     if asked.format:
         facts.append(words.FORMATS[asked.format])
     if asked.kind == "text" and asked.max_length and asked.max_length > INPUT_TEXT:
         facts.append(words.AT_MOST.format(most=INPUT_TEXT, allowed=asked.max_length))
     if asked.default is not None and not filled:
-        default = cut(visible(value_text(asked, asked.default)[:INPUT_TEXT]), DEFAULT, length)
+        default = shown(value_text(asked, asked.default), DEFAULT, length)
         facts.append(words.DEFAULT_UNFILLED.format(default=default))
-    return field(
-        field_block(number),
-        cut(field_label(asked), LABEL, length),
-        element,
-        optional=not asked.required,
-        hint="\n".join(facts) or None,
-    )
+    hints = "\n".join(facts) or None
+    return field(field_block(number), _label(asked), element, optional=not asked.required, hint=hints)
 
 
-def _description(asked: FormField) -> str:
-    return visible(asked.description.strip())
+def _label(asked: FormField) -> str:
+    return field_label(asked, LABEL, length)
 
 
 def _element(asked: FormField, room: _Room) -> tuple[Block, bool]:

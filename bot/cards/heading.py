@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.cards.blocks import Block, line, piece
-from bot.cards.text import shown, size, visible
+from bot.cards.text import shown, size, uncut
 from core.gates import Gate
 
 TITLE_BYTES: Final = 400
@@ -29,7 +29,7 @@ def heading(gate: Gate, word: str, budget: int) -> Heading:
     lines = [title_line(gate, word, head)]
     if text:
         lines.append(line(piece(text)))
-    return Heading(lines, size(head) + size(text), head == visible(title) and text == visible(body))
+    return Heading(lines, size(head) + size(text), uncut(title, head) and uncut(body, text))
 
 
 def title_line(gate: Gate, word: str, title: str) -> Block:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from bot.cards.limits import OPTION_TEXT
-from bot.cards.text import cut, length, look, one_line, size, visible
+from bot.cards.text import cut, glance, length, look, size
 
 SHORT_LABEL: Final = 30
 """Characters of a label up to which an option is a button of its own: what fits a phone beside others."""
 NUMBER: Final = 3
 """Characters of `4. `, as a question's four options have it."""
+LOOKED_AT: Final = 4 * OPTION_TEXT
+"""Bytes of a label that are looked at: more of it than a control shows, also where blanks are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,10 @@ def alike(texts: Sequence[str]) -> bool:
     return len(set(map(look, texts))) < len(texts)
 
 
+@lru_cache(maxsize=4096)
 def _whole(label: str) -> str:
-    return one_line(visible(label))
+    """A label on one line; one of nothing but blanks in quotes, for an option without a word is none to Slack."""
+    return glance(label, LOOKED_AT) or json.dumps(label[:OPTION_TEXT])
 
 
 def _fitted(label: str, most: int, taken: int = 0) -> str:

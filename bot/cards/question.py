@@ -23,7 +23,7 @@ from bot.cards.blocks import (
 )
 from bot.cards.drafts import Draft, Entry, drafts_of
 from bot.cards.labels import NUMBER, Labels, alike, labels, numbered
-from bot.cards.text import mention, shown, size, visible
+from bot.cards.text import mention, shown, size, uncut
 from core.gates import Gate
 from core.policy import Person
 from core.questions import Question
@@ -94,7 +94,7 @@ def _fitted(question: Question, budget: int) -> _Fitted:
         for label, description in lines
     ]
     asked = line(piece(f"{header}: ", bold=True), piece(text))
-    whole = whole and _uncut(question.header, header) and _uncut(question.question, text)
+    whole = whole and uncut(question.header, header) and uncut(question.question, text)
     return _Fitted([asked, listing(items, ordered=on_controls.numbered)], on_controls, whole)
 
 
@@ -109,12 +109,8 @@ def _options(question: Question, budget: int) -> tuple[list[tuple[str, str]], bo
         description = shown(choice.description, room - size(label))
         lines.append((label, description))
         budget -= size(label) + size(SEPARATOR) + size(description)
-        whole = whole and _uncut(choice.label, label) and _uncut(choice.description, description)
+        whole = whole and uncut(choice.label, label) and uncut(choice.description, description)
     return lines, whole
-
-
-def _uncut(text: str, shown_text: str) -> bool:
-    return len(text) <= len(shown_text) and visible(text) == shown_text
 
 
 def _option_controls(gate: Gate, number: int, question: Question, on_controls: Labels) -> Block:
