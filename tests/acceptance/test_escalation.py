@@ -58,7 +58,8 @@ async def test_an_escalated_card_stands_in_both_places_and_works_in_both(world: 
     ]
 
 
-async def test_who_is_in_the_second_channel_alone_may_not_answer_for_the_first(world: World) -> None:
+async def test_who_is_in_the_second_channel_alone_may_not_answer_for_the_first(http_world: World) -> None:
+    world = http_world
     run = await world.api.open(escalating(world, {"channel": world.lobby}, calls=[question_call("q", ask())]))
     copy = await world.card(run, copy=1)
     await world.eve.click("Focused", message=copy)
@@ -67,7 +68,8 @@ async def test_who_is_in_the_second_channel_alone_may_not_answer_for_the_first(w
     await world.shows(run, "Answered by @ben")
 
 
-async def test_an_escalation_to_a_person_or_a_thread_goes_there(world: World) -> None:
+async def test_an_escalation_to_a_person_or_a_thread_goes_there(http_world: World) -> None:
+    world = http_world
     run = await world.api.open(escalating(world, {"user": world.ids["eve"]}, "eve"))
     assert (await world.card(run, copy=1))["channel"] == world.eve.dm
     await world.shows(run, "Escalated to @eve")
@@ -76,7 +78,8 @@ async def test_an_escalation_to_a_person_or_a_thread_goes_there(world: World) ->
     assert (await world.card(run, copy=1))["thread_ts"] == root["ts"]
 
 
-async def test_an_escalation_to_more_people_alone_shows_on_the_one_card(world: World) -> None:
+async def test_an_escalation_to_more_people_alone_shows_on_the_one_card(http_world: World) -> None:
+    world = http_world
     run = await world.api.open(escalating(world, None, "ben"))
     await world.ben.click("Approve", message=await world.card(run))
     await world.told("ben", "not among those who may decide")
@@ -101,7 +104,10 @@ async def test_a_copy_that_cannot_be_posted_is_written_down_once_and_the_first_c
     assert failed == ["channel_not_found"]
 
 
-async def test_a_first_card_that_can_no_longer_be_changed_leaves_the_copy_to_decide_on(world: World) -> None:
+async def test_a_first_card_that_can_no_longer_be_changed_leaves_the_copy_to_decide_on(
+    http_world: World,
+) -> None:
+    world = http_world
     calls = [question_call("q", ask())]
     run = await world.api.open(escalating(world, {"channel": world.lobby}, "eve", calls=calls))
     copy = await world.card(run, copy=1)

@@ -36,7 +36,8 @@ async def test_a_reminder_stands_in_the_cards_thread_names_people_and_leads_to_t
     assert not any(word in str(message) for word in ("!subteam", "!channel", "!here", "S0GROUP", "agent key"))
 
 
-async def test_who_has_voted_and_who_asked_is_left_in_peace(world: World) -> None:
+async def test_who_has_voted_and_who_asked_is_left_in_peace(http_world: World) -> None:
+    world = http_world
     requester = {"team": "T0LOCAL", "user": world.ids["cho"]}
     approvers = [world.ids[name] for name in ("ana", "ben", "cho")]
     policy = {"approvers": approvers, "quorum": 2}
@@ -46,8 +47,9 @@ async def test_who_has_voted_and_who_asked_is_left_in_peace(world: World) -> Non
     assert world.slack.text_of(message).startswith("⏰ @ben: This is still open")
 
 
-async def test_reminders_come_each_in_its_time_and_none_after_the_end(world: World) -> None:
-    run = await world.api.open(reminding(world, 1, 2, 3))
+async def test_reminders_come_each_in_its_time_and_none_after_the_end(http_world: World) -> None:
+    world = http_world
+    run = await world.api.open(reminding(world, 1, 2, 4))
     first, second = await reminded(world, run, 2)
     assert float(second["ts"]) - float(first["ts"]) > 0.5
     await world.ana.click("Approve", message=await world.card(run))
@@ -57,7 +59,8 @@ async def test_reminders_come_each_in_its_time_and_none_after_the_end(world: Wor
     assert len(world.reminders(run)) == 2
 
 
-async def test_a_batch_says_how_much_is_open_and_a_thread_is_kept_to(world: World) -> None:
+async def test_a_batch_says_how_much_is_open_and_a_thread_is_kept_to(http_world: World) -> None:
+    world = http_world
     root = said(await world.ana.say(world.ops, "Please clean up"))
     calls = [question_call("q", ask()), question_call("r", ask())]
     place = {"channel": world.ops, "thread_ts": root["ts"]}
@@ -68,7 +71,8 @@ async def test_a_batch_says_how_much_is_open_and_a_thread_is_kept_to(world: Worl
     assert world.slack.text_of(message).startswith("⏰ 1 of 2 are still open until")
 
 
-async def test_a_reminder_that_was_posted_unheard_is_found_again(world: World) -> None:
+async def test_a_reminder_that_was_posted_unheard_is_found_again(http_world: World) -> None:
+    world = http_world
     run = await world.api.open(reminding(world, 1))
     await world.card(run)
     world.slack.fail("chat.postMessage", reset_after_accept=True)
@@ -77,7 +81,8 @@ async def test_a_reminder_that_was_posted_unheard_is_found_again(world: World) -
     assert len(world.reminders(run)) == 1
 
 
-async def test_a_reminder_that_slack_refuses_is_left_out_and_the_card_stands(world: World) -> None:
+async def test_a_reminder_that_slack_refuses_is_left_out_and_the_card_stands(http_world: World) -> None:
+    world = http_world
     run = await world.api.open(reminding(world, 1, 2))
     await world.card(run)
     world.slack.fail("chat.postMessage", error="restricted_action")
