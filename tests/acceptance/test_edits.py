@@ -57,7 +57,7 @@ async def test_what_is_no_json_and_what_breaks_the_schema_is_said_at_the_editor(
     run = await world.api.open(editable(world, schema=SCHEMA))
     await world.ana.click("Edit arguments", message=await world.card(run))
     for typed, said in (
-        ('{\n  "path": "/tmp/x"\n  "force": true\n}', "This is not JSON. line 3, column 3"),
+        ('{\n  "path": "/tmp/x"\n  "force": true\n}', "This is not JSON: line 3, column 3"),
         ('{"path": "/tmp/x", "path": "/tmp/y"}', "twice"),
         ('["/tmp/x"]', words.NO_OBJECT),
         ('{"path": "/etc/passwd", "force": 1}', "path: '/etc/passwd' does not match"),
