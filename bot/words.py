@@ -129,7 +129,7 @@ def until(when: str) -> str:
 
 def escalated(where: str) -> str:
     """``where`` is a mention of the place, or empty if only more people may decide."""
-    return f"⏫ Escalated to {where}" if where else "⏫ Escalated"
+    return f"*Escalated* to {where}" if where else "*Escalated*"
 
 
 def settled_line(decision: Decision, who: str, when: str) -> str:
