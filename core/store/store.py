@@ -238,10 +238,20 @@ class Store:
         await self._about_run(lua.REFUSE, run, command, [self._call_key(run)])
 
     async def set_cards(
-        self, run: Run, cards: Sequence[Card], *, event: str = "", reason: str | None = None
+        self,
+        run: Run,
+        cards: Sequence[Card],
+        *,
+        event: str = "",
+        reason: str | None = None,
+        mended: bool = False,
     ) -> None:
-        """Remember where a run's cards are and what they show; with an audit event if named."""
+        """Remember where a run's cards are and what they show; with an audit event if named.
+
+        ``mended``: all of them were drawn again, as `refuse` asked.
+        """
         command = {
+            "mended": mended,
             "cards": json.dumps([card.model_dump() for card in cards]),
             "event": event,
             "fields": ',"by":null' + spliced({"from": "slack", "reason": reason}),
