@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import cached_property
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -92,7 +91,7 @@ class GateDoc(BaseModel):
     args_schema: dict[str, JsonValue] | None = None
     saves: tuple[str, ...] = ()
 
-    @cached_property
+    @property
     def asks(self) -> questions.AskUserQuestion:
         """The questions of a question gate."""
         return questions.AskUserQuestion.model_validate(self.args)
