@@ -173,18 +173,17 @@ class Store:
         flag: str | None = None,
     ) -> tuple[str, int]:
         """Change who may decide gates of a run, or until when (see `scripts/amend.lua`)."""
-        command: dict[str, Any] = {"items": items, "event": event, "by": json.dumps(by), "via": via}
         changed = {
             item["index"]: Policy.model_validate_json(item["policy"]) for item in items if "policy" in item
         }
         policies = (changed.get(gate.doc.index, gate.policy) for gate in run.gates)
         names = tuple(dict.fromkeys((*run.index, *index_names(run.doc, policies))))
-        command = (
-            command
-            | {"index": " ".join(names), "made": run.doc.created_at}
-            | ({"flag": flag} if flag else {})
-        )
-        word, index = await self._about(lua.AMEND, run.id, run.doc.host, names, command)
+        command: dict[str, Any] = {"items": items, "event": event, "by": json.dumps(by), "via": via}
+        command |= {"index": " ".join(names), "made": run.doc.created_at}
+        if flag:
+            command["flag"] = flag
+        extra = [self._call_key(run)]
+        word, index = await self._about(lua.AMEND, run.id, run.doc.host, names, command, extra)
         return word, int(index)
 
     async def reminded(self, run: Run, given: int, due: int | None) -> None:
