@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot import words
-from bot.cards import modals
+from bot.cards import approval_modals, modals
 from bot.cards.card import pack, render
 from bot.cards.drafts import Draft, Entry
 from bot.cards.settled import settled_line
@@ -155,6 +155,20 @@ def test_labels_that_differ_by_what_nobody_sees_are_numbered_in_the_list_and_on_
     assert typed(blocks, "rich_text_list")[0]["style"] == "ordered"
 
 
+def test_labels_that_a_crowded_list_cuts_alike_are_numbered_there_and_in_the_menu() -> None:
+    labels = [f"{'L' * 40}{number}" for number in range(4)]
+    crowd = [ask(f"{'Why? ' * 200}{number}", *labels) for number in range(4)]
+    run = stored(body([question_call(f"q{number}", *crowd) for number in range(3)]))
+    blocks = card(run)[0].blocks
+    shown = typed(blocks, "rich_text_list")[0]
+    assert labels[0] not in said(shown)
+    assert shown["style"] == "ordered"
+    menu = typed(blocks, "static_select")[0]
+    assert [choice["text"]["text"] for choice in menu["options"]] == [
+        f"{n}. {text}" for n, text in enumerate(labels, 1)
+    ]
+
+
 def test_labels_that_differ_are_not_numbered() -> None:
     long = ["The first of two rather long labels", "The second of two rather long labels"]
     menu = typed(only(stored(body([question_call("q", ask("Which?", *long))]))), "static_select")[0]
@@ -214,7 +228,7 @@ def runs_of_each_kind() -> list[Run]:
 
 @pytest.mark.parametrize("run", runs_of_each_kind(), ids=["question", "approval", "custom"])
 def test_a_settled_card_has_no_controls_and_says_how_by_whom_and_when(run: Run) -> None:
-    for outcome in outcomes(run.gates[0].doc.kind):
+    for outcome in outcomes(run.gates[0]):
         done = ended(run, outcome, "a word", ANA)
         for surface in (only(done), modals.settled(done.gates[0])):
             assert typed(surface, "actions", "button", "input", "static_select", "multi_static_select") == []
@@ -305,8 +319,8 @@ def test_each_modal_names_what_it_is_for_and_what_its_button_does() -> None:
         "General response": (modals.response(question), "Submit"),
         "Decline to answer": (modals.decline(question), "Decline"),
         "Answer in a form": (modals.form(question, Draft((Entry(),) * 3)), "Submit"),
-        "Reject with reason": (modals.reason(approving, "reject_reason", "d"), "Reject"),
-        "Approve with reason": (modals.reason(approving, "approve", "d"), "Approve"),
+        "Reject with reason": (approval_modals.reason(approving, "reject_reason", "d"), "Reject"),
+        "Approve with reason": (approval_modals.reason(approving, "approve", "d"), "Approve"),
         "Answer": (modals.answer(custom), "Submit"),
     }
     for title, (view, submit) in found.items():

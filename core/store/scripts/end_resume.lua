@@ -18,6 +18,7 @@ if cmd.retry_at then
   redis.call('ZADD', QUEUE, cmd.retry_at, cmd.run)
   redis.call('HSET', QUEUE_LEASES, cmd.run, cjson.encode({tries = record.tries}))
   redis.call('HSET', RUN, 'status', 'settled', 'ended_by', this, 'error', cmd.error or '')
+  audit('run.returned', nil, cmd.fields)
   bell('queue ' .. cmd.partition .. ' ' .. redis.call('HGET', RUN, 'host'))
 else
   unschedule(QUEUE, QUEUE_LEASES, cmd.run)
