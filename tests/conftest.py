@@ -28,6 +28,14 @@ BEN = Person(team=HOME, user="U2")
 CHO = Person(team=HOME, user="U3")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    crash = parser.getgroup("crash", "the crash matrix")
+    crash.addoption(
+        "--crash-seed", type=int, default=None, help="which kills are sampled; a new seed each time"
+    )
+    crash.addoption("--crash-kill", action="append", default=[], help="only this one, as a failure names it")
+
+
 class Members:
     """A directory for tests: who is in which channel and group. An unknown one cannot be verified."""
 
