@@ -25,7 +25,6 @@ EDIT: Final = "Edit arguments…"
 ALWAYS: Final = "Approve always"
 NEXT: Final = "Next"
 PREVIOUS: Final = "Previous"
-CLOSE: Final = "Close"
 CANCEL: Final = "Cancel"
 OPEN_LINK: Final = "Open the page"
 
