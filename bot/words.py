@@ -128,7 +128,7 @@ def until(when: str) -> str:
 
 def escalated(where: str) -> str:
     """``where`` is a mention of the place, or empty if only more people may decide."""
-    return f"⏫ Escalated to {where}" if where else "⏫ Escalated"
+    return f"*Escalated* to {where}" if where else "*Escalated*"
 
 
 def settled_line(decision: Decision, who: str, when: str) -> str:
@@ -218,7 +218,7 @@ PICK_OR_WRITE: Final = "Choose an option or write something else"
 NOT_BOTH: Final = "Either choose options or write something else, not both"
 WRITE_SOMETHING: Final = "Write something first"
 NO_NUMBER: Final = "Write a number, of at most 15 digits"
-NO_JSON: Final = "This is not JSON. {where}"
+NO_JSON: Final = "This is not JSON: {where}"
 NO_OBJECT: Final = "The arguments are a JSON object: { … }"
 EDITED_MEANWHILE: Final = (
     "Somebody changed the arguments since you opened this. Copy your text, close this and edit again."
@@ -259,7 +259,8 @@ FORMATS: Final = {
 }
 EDIT_TITLE: Final = "Edit arguments"
 EDIT_LABEL: Final = "Arguments as JSON"
-EDIT_HINT: Final = "You approve what stands here. Whoever voted on the old arguments has to vote again."
+EDIT_HINT: Final = "You approve what stands here."
+EDIT_VOIDS: Final = "You approve what stands here. Whoever voted on the old arguments has to vote again."
 ALWAYS_TITLE: Final = "Approve always"
 ALWAYS_TEXT: Final = "This call is approved, and the agent's host saves this, so that it need not ask again:"
 ALWAYS_NOTHING: Final = "This call is approved for always. The agent's host does not say what it saves."

@@ -39,9 +39,10 @@ def edit(gate: Gate) -> Block:
     text = editor_text(gate)
     if text is None:
         raise ValueError(f"the arguments of {gate.id} do not fit a text field")
+    hint = words.EDIT_VOIDS if max(gate.policy.quorum, gate.policy.reject_quorum) > 1 else words.EDIT_HINT
     blocks = [
         rich(line(piece(words.APPROVAL), piece(visible(gate.doc.tool_name), code=True))),
-        field(TEXT, words.EDIT_LABEL, text_input(TEXT, initial=text, focus=True), hint=words.EDIT_HINT),
+        field(TEXT, words.EDIT_LABEL, text_input(TEXT, initial=text, focus=True), hint=hint),
         *_comment(gate),
     ]
     # what is approved is what the editor showed, whatever the card said when it was clicked

@@ -97,8 +97,9 @@ def button(
 
 
 def confirm(title: str, text: str, yes: str, no: str) -> Block:
-    """What a button asks back before it counts."""
-    return {"title": plain(title), "text": plain(text), "confirm": plain(yes), "deny": plain(no)}
+    """What a button asks back before it does what cannot be undone."""
+    asked = {"title": plain(title), "text": plain(text), "confirm": plain(yes), "deny": plain(no)}
+    return {**asked, "style": "danger"}
 
 
 def option(text: str, value: str, description: str | None = None) -> Block:

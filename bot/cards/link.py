@@ -42,7 +42,7 @@ def link_blocks(gate: Gate, budget: int) -> list[Block]:
     row = [open_button(link)] if there and link.url else []
     if not there or not head.whole:
         row.append(button(words.VIEW_IN_FULL, c.FULL, style=None if there else "primary"))
-    row.append(done_button(there=there))
+    row.append(done_button(link))
     return [*blocks, actions(c.block_id(gate.id, 0, "gate"), [*row, *ways_out(gate)])]
 
 
@@ -60,10 +60,11 @@ def address(link: LinkRequest) -> str:
 
 def open_button(link: LinkRequest) -> Block:
     """`Open example.com`. A host too long for a button is not cut, which could make another one of it."""
-    host = urlsplit(link.shown_origin).netloc
-    text = words.open_link(host)
-    return button(text if length(text) <= BUTTON_TEXT else words.OPEN_LINK, c.OPEN, url=link.url)
+    text = words.open_link(urlsplit(link.shown_origin).netloc)
+    said = text if length(text) <= BUTTON_TEXT else words.OPEN_LINK
+    return button(said, c.OPEN, style="primary", url=link.url)
 
 
-def done_button(*, there: bool = True) -> Block:
-    return button(words.DONE, c.DONE, style="primary" if there else None)
+def done_button(link: LinkRequest) -> Block:
+    """The word that it is done. Where a page can be opened, that comes first."""
+    return button(words.DONE, c.DONE, style=None if link.url else "primary")

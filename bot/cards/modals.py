@@ -174,7 +174,7 @@ def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:
         row += [*approving(gate), reject(gate)]
     elif gate.doc.kind is Kind.LINK and gate.pending:
         link = link_of(gate)
-        row += [*([open_button(link)] if link.url else []), done_button()]
+        row += [*([open_button(link)] if link.url else []), done_button(link)]
     return row
 
 

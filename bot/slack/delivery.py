@@ -33,32 +33,30 @@ class Delivery:
         run = await self._engine.store.read(run_id)
         if run is None:
             return
-        busy: SlackBusy | None = None
+        mend, busy = run.mend, None
         for copy, place in enumerate(places(run)):
             try:
-                await self._bring(run, copy, place, looking=tries > 1)
+                run = await self._bring(run, copy, place, mend=mend, looking=tries > 1)
             except SlackBusy as error:
                 # the other copy may be in a channel where things go better
                 log.warning("card.later", run=run_id, copy=copy, code=error.code, tries=tries)
-                busy = busy or error
+                run, busy = await self._engine.run(run_id), busy or error
         if busy:
             raise TryAgain(busy.in_ms) from busy
-        if run.mend:
-            fresh = await self._engine.run(run_id)
-            await self._engine.store.set_cards(fresh, fresh.cards, mended=True)
+        if mend:
+            await self._engine.store.set_cards(run, run.cards, mended=True)
 
-    async def _bring(self, run: Run, copy: int, place: Place, *, looking: bool) -> None:
+    async def _bring(self, run: Run, copy: int, place: Place, *, mend: bool, looking: bool) -> Run:
         """Post what is missing of one copy, then bring every message of it up to the present state."""
-        own, parts, mend = own_cards(run, copy), pack(run), run.mend
-        # a copy is there to be acted on: one that never came is not wanted after the end
-        wanted = run.open or copy == 0
-        if wanted and len(own) < len(parts) and not any(card.refused for card in own):
+        own, parts = own_cards(run, copy), pack(run)
+        missing = len(own) < len(parts) and not any(card.refused for card in own)
+        if missing and (looking or _wanted(run, copy)):
             try:
                 await self._post(run, copy, place, parts, looking=looking)
             except (SlackRefused, SlackGone) as refused:
                 await self._never(run.id, copy, place, refused.code)
             run = await self._engine.run(run.id)
-        await self._update(run, copy, place, mend=mend)
+        return await self._update(run, copy, place, mend=mend)
 
     async def _post(
         self, run: Run, copy: int, place: Place, parts: Sequence[tuple[int, ...]], *, looking: bool
@@ -78,32 +76,36 @@ class Delivery:
                 ts = await self._slack.find(
                     channel, thread_ts=thread_ts, since_ms=run.doc.created_at, payload=payload
                 )
+            if ts is None and not _wanted(run, copy):
+                return
             shown = "" if ts else _digest(messages[number])
             ts = ts or await self._slack.post(channel, messages[number], thread_ts=thread_ts, payload=payload)
             own.append(Card(channel=channel, ts=ts, gates=parts[number], shown=shown, copy_of=copy))
             await self._remember(run, copy, own, event="card.posted")
 
-    async def _update(self, run: Run, copy: int, place: Place, *, mend: bool) -> None:
+    async def _update(self, run: Run, copy: int, place: Place, *, mend: bool) -> Run:
         """Bring every message that does not show the present state up to it. What Slack refuses is left as it is."""
-        cards = own_cards(run, copy)
+        cards, before = own_cards(run, copy), own_cards(run, copy)
         there = [number for number, card in enumerate(cards) if card.ts]
         messages = render(run, [cards[number].gates for number in there])
-        before, failed = list(cards), None
-        try:
-            for number, message in zip(there, messages, strict=True):
-                card, look = cards[number], _digest(message)
-                if (card.shown == look or card.refused) and not mend:
-                    continue
-                try:
-                    cards[number] = await self._show(run, card, number, message, place)
-                except (SlackRefused, SlackGone) as refused:
-                    failed = refused.code
-                    cards[number] = card.model_copy(update={"refused": failed})
-        finally:
-            if cards != before:
+        failed = None
+        for number, message in zip(there, messages, strict=True):
+            card = cards[number]
+            if (card.shown == _digest(message) or card.refused) and not mend:
+                continue
+            try:
+                cards[number] = await self._show(run, card, number, message, place)
+            except (SlackRefused, SlackGone) as refused:
+                failed = refused.code
+                cards[number] = card.model_copy(update={"refused": failed})
+            except SlackBusy:
                 await self._remember(run, copy, cards)
+                raise
+        if cards != before:
+            run = await self._remember(run, copy, cards)
         if failed:
             await self._failed(run.id, copy, failed)
+        return run
 
     async def _show(self, run: Run, card: Card, number: int, message: Message, place: Place) -> Card:
         """Change a message; where it is gone and still wanted, post it again."""
@@ -132,10 +134,12 @@ class Delivery:
         if run.open and not any(_stands(run, other) for other in range(len(places(run)))):
             await self._engine.undeliverable(run_id, code)
 
-    async def _remember(self, run: Run, copy: int, own: Sequence[Card], *, event: str = "") -> None:
-        others = [card for card in (await self._engine.run(run.id)).cards if card.copy_of != copy]
-        cards = sorted([*others, *own], key=lambda card: card.copy_of)
+    async def _remember(self, run: Run, copy: int, own: Sequence[Card], *, event: str = "") -> Run:
+        """Keep what one copy consists of. Returns the run with it."""
+        others = [card for card in run.cards if card.copy_of != copy]
+        cards = tuple(sorted([*others, *own], key=lambda card: card.copy_of))
         await self._engine.store.set_cards(run, cards, event=event)
+        return run.model_copy(update={"cards": cards})
 
 
 def places(run: Run) -> list[Place]:
@@ -149,6 +153,11 @@ def places(run: Run) -> list[Place]:
 def own_cards(run: Run, copy: int) -> list[Card]:
     """The messages of one copy of a run's card, in their order."""
     return [card for card in run.cards if card.copy_of == copy]
+
+
+def _wanted(run: Run, copy: int) -> bool:
+    """Whether a message that is not there yet is to be posted. A copy is there to be acted on, not for the record."""
+    return run.open or copy == 0
 
 
 def _stands(run: Run, copy: int) -> bool:
