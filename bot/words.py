@@ -277,6 +277,10 @@ LIST_TITLE: Final = "Open gates"
 LIST_EMPTY: Final = "Nothing is waiting for you."
 LIST_EMPTY_ADMIN: Final = "Nothing is waiting for anybody."
 LIST_MORE: Final = "There are more; these are the newest {count}."
+LIST_UNSURE: Final = "askgate could not check all of it: there may be more for you. Try again in a minute."
+LIST_EMPTY_UNSURE: Final = (
+    "Nothing was found that waits for you, but askgate could not check all of it. Try again in a minute."
+)
 HELP: Final = "`/gates list` shows what is waiting for you (admins see all of it). `/gates help` shows this."
 HOME_TITLE: Final = "What is waiting for you"
 HOME_EMPTY: Final = (

@@ -49,9 +49,9 @@ async def demo(
 ) -> AsyncIterator[Demo]:
     """The whole demo, running inside the context.
 
-    Everything it knows is in ``data_dir``, so the next start finds what was pending. ``port`` is the page's, and
-    ``api_port`` askgate's; a free one is taken instead of one in use. ``last_timeout_s`` is the deadline of the question
-    that nobody need answer.
+    Everything it knows is in ``data_dir``, so the next start finds what was pending. ``port`` is the page's,
+    ``api_port`` askgate's; a free one is taken instead of one in use. ``last_timeout_s`` is the deadline of the
+    question that nobody need answer.
     """
     bot_port = free_port(api_port)
     slack = LocalSlack(
