@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import (
-    BusyLoadingError,
-    ClusterDownError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    ResponseError,
-)
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from core.clock import Clock, iso
-from core.errors import StoreMismatch, StoreUnavailable
+from core.errors import StoreMismatch
 from core.gates import GateDoc
 from core.ids import new_token, partition_of, run_of
 from core.runs import Card, Run, RunDoc
 from core.store import lua
+from core.store.audit import AuditLog
 from core.store.codec import load_run, run_fields, spliced
-from core.store.keys import BELL, META, Keys, leases
+from core.store.keys import BELL, META, WORK, Keys, leases
+from core.store.merging import merged
+from core.store.reach import reachable
 
-_AWAY = (
-    RedisConnectionError,
-    RedisTimeoutError,
-    BusyLoadingError,
-    ReadOnlyError,
-    OutOfMemoryError,
-    ClusterDownError,
-    OSError,
-)
-_AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OOM", "UNBLOCKED", "BUSY ")
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 
 
@@ -52,18 +35,6 @@ class Due:
     token: str
 
 
-@contextlib.contextmanager
-def _reachable() -> Iterator[None]:
-    try:
-        yield
-    except _AWAY as error:
-        raise StoreUnavailable from error
-    except ResponseError as error:
-        if str(error).startswith(_AWAY_CODES):
-            raise StoreUnavailable from error
-        raise
-
-
 class Store:
     """Runs, agenda, queues and audit in one Redis.
 
@@ -75,17 +46,18 @@ class Store:
         self._redis: Any = client
         self.partitions = partitions
         self.clock = clock
+        self.audit = AuditLog(client, partitions, clock)
 
     # the server
 
     async def server_ms(self) -> int:
-        with _reachable():
+        with reachable():
             seconds, micros = await self._redis.time()
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def check_partitions(self) -> None:
         """Hold the number of partitions for the life of the store. Raises StoreMismatch."""
-        with _reachable():
+        with reachable():
             await self._redis.hsetnx(META, "partitions", str(self.partitions))
             stored = await self._redis.hget(META, "partitions")
         if stored != str(self.partitions):
@@ -95,13 +67,13 @@ class Store:
             )
 
     async def ping(self) -> None:
-        with _reachable():
+        with reachable():
             await self._redis.ping()
 
     async def claim_event(self, event_id: str, kept_ms: int = 3_600_000) -> bool:
         """Whether this event of Slack's is heard for the first time."""
         token = new_token()
-        with _reachable():
+        with reachable():
             # a retry after a lost reply finds its own token
             first = await self._redis.set(f"ag:event:{event_id}", token, nx=True, px=kept_ms, get=True)
         return first in (None, token)
@@ -148,12 +120,12 @@ class Store:
         return word, run_id
 
     async def read(self, run_id: str) -> Run | None:
-        with _reachable():
+        with reachable():
             fields = await self._redis.hgetall(self._of(run_id).run(run_id))
         return load_run(fields) if fields else None
 
     async def read_state(self, run_id: str) -> str | None:
-        with _reachable():
+        with reachable():
             state: str | None = await self._redis.get(self._of(run_id).state(run_id))
         return state
 
@@ -214,7 +186,7 @@ class Store:
 
     async def expire(self, run_id: str) -> int:
         """Make a run's expiries visible. Returns how many gates that settled."""
-        with _reachable():
+        with reachable():
             host = await self._redis.hget(self._of(run_id).run(run_id), "host")
         return int(await self._about(lua.EXPIRE, run_id, host, {})) if host else 0
 
@@ -225,11 +197,12 @@ class Store:
         return str(await self._about(lua.DRAFT, run.id, run.doc.host, command))
 
     async def refuse(
-        self, run: Run, gate: str, *, by: Mapping[str, Any], via: str, reason: str, mend: bool
+        self, run: Run, gate: str | None, *, by: Mapping[str, Any], via: str, reason: str, mend: bool = False
     ) -> None:
-        """Write a refusal to the audit; ``mend`` has the card drawn again."""
+        """Write a refusal to the audit; ``mend`` has the card drawn again. No ``gate``: it was about the run."""
         fields = spliced({"by": by, "from": via, "reason": reason})
-        await self._about(lua.REFUSE, run.id, run.doc.host, {"gate": gate, "fields": fields, "mend": mend})
+        command = {"fields": fields, "mend": mend} | ({"gate": gate} if gate else {})
+        await self._about(lua.REFUSE, run.id, run.doc.host, command, [self._call_key(run)])
 
     async def set_cards(
         self,
@@ -250,7 +223,7 @@ class Store:
             "event": event,
             "fields": ',"by":null' + spliced({"from": "slack", "reason": reason}),
         }
-        await self._about(lua.CARD, run.id, run.doc.host, command)
+        await self._about(lua.CARD, run.id, run.doc.host, command, [self._call_key(run)])
 
     # resumes
 
@@ -297,7 +270,7 @@ class Store:
 
     async def claim(self, queue: str, partition: int, *, lease_ms: int, limit: int, token: str) -> list[Due]:
         """Take up to ``limit`` members that are due, for ``lease_ms``."""
-        with _reachable():
+        with reachable():
             flat = await lua.CLAIM(
                 self._redis, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
             )
@@ -314,12 +287,12 @@ class Store:
         args: list[str | int] = [token, int(tried)]
         for member, retry_at in members.items():
             args += [member, "" if retry_at is None else retry_at]
-        with _reachable():
+        with reachable():
             return int(await lua.FINISH(self._redis, [queue, leases(queue)], args))
 
     async def next_due(self, queue: str) -> int | None:
         """When the first member falls due, in ms."""
-        with _reachable():
+        with reachable():
             first = await self._redis.zrange(queue, 0, 0, withscores=True)
         return int(first[0][1]) if first else None
 
@@ -333,7 +306,7 @@ class Store:
             self._partition_ids(Keys(p).open if only_open else Keys(p).gates, before, page)
             for p in range(self.partitions)
         ]
-        async for item in _merged(sources, newest_first=True):
+        async for item in merged(sources, newest_first=True):
             yield item
 
     async def _partition_ids(
@@ -342,7 +315,7 @@ class Store:
         position, skip = before, 0
         while True:
             highest: str | int = position[0] if position else "+inf"
-            with _reachable():
+            with reachable():
                 rows = await self._redis.zrevrangebyscore(
                     key, highest, "-inf", start=skip, num=page, withscores=True
                 )
@@ -362,46 +335,42 @@ class Store:
         found = dict(zip(runs, await asyncio.gather(*map(self.read, runs)), strict=True))
         return [(run, index) for run_id, index in places if (run := found[run_id]) is not None]
 
-    # audit
+    # retention
 
-    async def audit(self, after: str | None = None, page: int = 500) -> AsyncGenerator[tuple[str, str]]:
-        """All audit events oldest first, as (cursor, line)."""
-        start = _audit_position(after) if after else None
-        sources = [self._partition_audit(p, start, page) for p in range(self.partitions)]
-        async for (ms, seq, partition), line in _merged(sources, newest_first=False):
-            yield f"{ms}-{seq}-{partition}", line
+    async def keep_due(self, partition: int, member: str) -> None:
+        """Put a member on the agenda now, unless it is there."""
+        agenda = self.agenda(partition)
+        with reachable():
+            await self._redis.zadd(agenda, {member: self.clock.now_ms()}, nx=True)
 
-    async def audit_of(self, run_id: str) -> list[tuple[str, str]]:
-        """One run's audit events, oldest first."""
-        keys = self._of(run_id)
-        with _reachable():
-            trail = await self._redis.lrange(keys.trail(run_id), 0, -1)
-            pipe = self._redis.pipeline(transaction=False)
-            for event in trail:
-                pipe.xrange(keys.audit, event, event)
-            found = await pipe.execute()
-        return [(f"{i}-{keys.partition}", event["event"]) for rows in found for i, event in rows]
+    async def forget(self, partition: int, before_ms: int, limit: int) -> int:
+        """Delete up to ``limit`` of a partition's runs that were settled before that ms. Returns how many it tried.
 
-    async def _partition_audit(
-        self, partition: int, start: tuple[int, int, int] | None, page: int
-    ) -> AsyncGenerator[tuple[tuple[int, int, int], str]]:
-        minimum = f"{start[0]}-0" if start else "-"
-        while True:
-            with _reachable():
-                rows = await self._redis.xrange(Keys(partition).audit, minimum, "+", count=page)
-            for event_id, event in rows:
-                ms, seq = map(int, event_id.split("-"))
-                position = (ms, seq, partition)
-                if start is None or position > start:
-                    yield position, event["event"]
-            if len(rows) < page:
-                return
-            minimum = f"({rows[-1][0]}"
+        One whose host never took it up is `run.lost` in the audit. One that a host has in hand stays for its lease.
+        """
+        keys = Keys(partition)
+        with reachable():
+            found = await self._redis.zrange(
+                keys.settled, "-inf", f"({before_ms}", byscore=True, offset=0, num=limit
+            )
+            hosts = await asyncio.gather(*(self._redis.hget(keys.run(run_id), "host") for run_id in found))
+        command = {
+            "before": before_ms,
+            "work": WORK,
+            "fields": ',"by":null' + spliced({"from": "clock", "reason": "retention"}),
+        }
+        for run_id, host in zip(found, hosts, strict=True):
+            await self._about(lua.FORGET, run_id, host or "", command, [keys.state(run_id)])
+        return len(found)
 
     # how a script is called
 
     def _of(self, run_id: str) -> Keys:
         return Keys(partition_of(run_id, self.partitions))
+
+    def _call_key(self, run: Run) -> str:
+        """A key that stands for one call, however often the client sends it."""
+        return self._of(run.id).heard(new_token())
 
     async def _about(
         self,
@@ -424,25 +393,7 @@ class Store:
             "partition": f"{keys.partition:02d}",
         }
         names = [keys.run(run_id), keys.agenda, leases(keys.agenda), keys.audit, keys.audit_head]
-        names += [queue, leases(queue), keys.open, keys.gates, keys.trail(run_id), *extra_keys]
-        with _reachable():
+        names += [queue, leases(queue), keys.open, keys.gates, keys.trail(run_id), keys.settled]
+        names += extra_keys
+        with reachable():
             return await script(self._redis, names, [json.dumps(cmd, ensure_ascii=False)])
-
-
-def _audit_position(cursor: str) -> tuple[int, int, int]:
-    ms, seq, partition = map(int, cursor.split("-"))
-    return ms, seq, partition
-
-
-async def _merged(sources: Sequence[AsyncIterator[Any]], *, newest_first: bool) -> AsyncGenerator[Any]:
-    """Merge sorted async sources into one sorted stream."""
-    heads: list[tuple[Any, int]] = []
-    for number, source in enumerate(sources):
-        with contextlib.suppress(StopAsyncIteration):
-            heads.append((await anext(source), number))
-    while heads:
-        head = max(heads) if newest_first else min(heads)
-        heads.remove(head)
-        yield head[0]
-        with contextlib.suppress(StopAsyncIteration):
-            heads.append((await anext(sources[head[1]]), head[1]))

@@ -20,6 +20,7 @@ from tests.unit.cards import (
     code_of,
     edited,
     few,
+    objects,
     read_back,
     runs,
     said,
@@ -111,7 +112,8 @@ def test_approve_stands_only_where_the_full_arguments_do(run: Run) -> None:
         tool = visible(gate.doc.tool_name)
         assert all(tool in said(page) for page in pages)
         on_card = {b["value"] for b in typed(blocks, "button") if b["action_id"] in approves}
-        whole = code_of(blocks) == arguments(gate) and tool in said(blocks)
+        named = [found["text"] for found in objects(blocks) if found.get("style") == {"code": True}]
+        whole = code_of(blocks) == arguments(gate) and named == [tool]
         assert on_card == ({gate.digest} if whole else set())
         assert whole or "View in full…" in buttons(blocks)
 
