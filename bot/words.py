@@ -25,6 +25,7 @@ EDIT: Final = "Edit arguments…"
 ALWAYS: Final = "Approve always"
 NEXT: Final = "Next"
 PREVIOUS: Final = "Previous"
+LAST: Final = "Last page"
 CANCEL: Final = "Cancel"
 OPEN_LINK: Final = "Open the page"
 
@@ -161,6 +162,21 @@ def continued(number: int, count: int) -> str:
     return f"continued, {number} of {count}"
 
 
+DECIDERS: Final = {
+    "channel": "members of this channel",
+    "anyone": "anyone in this workspace",
+    "admins": "askgate's admins",
+}
+
+
+def api_key(name: str) -> str:
+    return f"API key `{name}`"
+
+
+def approvers(who: str) -> str:
+    return f"Approvers: {who}"
+
+
 def votes(approve: int, need: int, names: str) -> str:
     return f"{approve} of {need} approvals" + (f": {names}" if names else "")
 
@@ -200,7 +216,11 @@ DID_NOT_WORK: Final = (
 )
 GONE: Final = "This no longer exists; it was settled long ago and has been cleared away."
 NOT_ALLOWED: Final = "You are not among those who may decide this. Nothing was changed."
+NOT_ALLOWED_BUT: Final = "You are not among those who may decide this: {who}. Nothing was changed."
 SELF_APPROVAL: Final = "You asked for this, so somebody else has to approve it. Nothing was changed."
+SELF_APPROVAL_BUT: Final = (
+    "You asked for this, so somebody else has to approve it: {who}. Nothing was changed."
+)
 CANNOT_VERIFY: Final = "askgate cannot verify now whether you may decide this. Try again in a minute."
 EXPIRED: Final = "Too late: the deadline was {when}. Nobody decided in time, and your click was not counted."
 ALREADY: Final = "Already {what} by {who}, {when}. Your click was not counted."
@@ -209,6 +229,7 @@ ALREADY_YOU: Final = "You have already {what} this, {when}."
 VOTED_ALREADY: Final = "You have {what} this already. It takes somebody else as well."
 PICK_KEPT: Final = "Your pick is kept. It is not submitted yet."
 ARGUMENTS_CHANGED: Final = "The arguments changed since you read them. Read the card again, then decide."
+CHOOSE_FIRST: Final = "Choose at least one first, then Submit."
 NOTHING_PICKED: Final = "Pick an answer to every question first: {done} of {count} so far."
 MODAL_FAILED: Final = "Slack could not open that. Nothing was changed; click again."
 UNEXPECTED: Final = "That didn't work, and it is our fault; the error is in askgate's log."

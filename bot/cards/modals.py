@@ -7,7 +7,7 @@ from typing import Final
 
 from bot import words
 from bot.cards import controls as c
-from bot.cards.approval import TOOL_BYTES, approving, facts, reject
+from bot.cards.approval import TOOL_BYTES, approving, facts, rejecting
 from bot.cards.blocks import (
     Block,
     actions,
@@ -143,7 +143,7 @@ def _choices(number: int, question: Question, entry: Entry, budget: int) -> list
 def full(gate: Gate, page: int) -> Block:
     """Everything there is to read about a gate, a page at a time.
 
-    An approval is given, and a link opened, on the last page: by then all of it has been in view.
+    An approval is given, and a link opened, on the last page: what comes before has been in view, or was passed over.
     """
     found = pages(gate)
     page = min(max(page, 0), len(found) - 1)
@@ -170,8 +170,10 @@ def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:
         row.append(button(words.PREVIOUS, f"{c.PAGE}:{page - 1}"))
     if page < count - 1:
         row.append(button(words.NEXT, f"{c.PAGE}:{page + 1}"))
+        if page < count - 2:
+            row.append(button(words.LAST, f"{c.PAGE}:{count - 1}"))
     elif gate.doc.kind is Kind.APPROVAL and gate.pending:
-        row += [*approving(gate), reject(gate)]
+        row += [*approving(gate), *rejecting(gate)[:1]]
     elif gate.doc.kind is Kind.LINK and gate.pending:
         link = link_of(gate)
         row += [*([open_button(link)] if link.url else []), done_button(link)]

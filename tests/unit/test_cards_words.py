@@ -196,8 +196,8 @@ def test_an_approval_shows_the_tool_the_reason_the_risk_and_the_digest() -> None
     ("wanted", "row", "fact"),
     [
         ("never", ["Approve", "Reject", "Reject with reason…"], ""),
-        ("on_reject", ["Approve", "Reject…", "Reject with reason…"], "Rejecting needs a reason"),
-        ("always", ["Approve…", "Reject…", "Reject with reason…"], "A reason is required"),
+        ("on_reject", ["Approve", "Reject with reason…"], "Rejecting needs a reason"),
+        ("always", ["Approve…", "Reject with reason…"], "A reason is required"),
     ],
 )
 def test_a_wanted_reason_is_announced_and_its_buttons_have_dots(
