@@ -149,9 +149,9 @@ class Store:
     ) -> tuple[str, int]:
         """Change who may decide gates of a run, or until when (see `scripts/amend.lua`)."""
         command = {"items": items, "event": event, "by": json.dumps(by), "via": via}
-        word, index = await self._about(
-            lua.AMEND, run.id, run.doc.host, command | ({"flag": flag} if flag else {})
-        )
+        if flag:
+            command["flag"] = flag
+        word, index = await self._about(lua.AMEND, run.id, run.doc.host, command, [self._call_key(run)])
         return word, int(index)
 
     async def reminded(self, run: Run, given: int, due: int | None) -> None:

@@ -137,10 +137,11 @@ def test_a_card_that_cuts_anything_offers_the_whole(run: Run) -> None:
 def texts_of(gate: Gate) -> list[str]:
     """What the card of a gate that is no question has to show, or else to offer in full."""
     if form := gate.doc.form:
-        labels = [one_line(field.shown) for field in form.all_fields]
-        return [form.title, form.body, *labels, *(field.description for field in form.all_fields)]
+        labels = [one_line(visible(field.shown)) for field in form.all_fields]
+        descriptions = [field.description.strip() for field in form.all_fields]
+        return [form.title.strip(), form.body.strip(), *labels, *descriptions]
     if link := gate.doc.link:
-        return [link.title, link.body, address(link)]
+        return [link.title.strip(), link.body.strip(), address(link)]
     return [arguments(gate), gate.doc.tool_name]
 
 
