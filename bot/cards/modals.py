@@ -97,7 +97,11 @@ def answer(gate: Gate) -> Block:
 
 
 def form(gate: Gate, draft: Draft) -> Block:
-    """All questions of a call in one modal, with what the person has drafted."""
+    """All questions of a call in one modal, with what the person has drafted.
+
+    Slack marks fields that may stay empty, and demands the others before it asks us. So each question has to be
+    answered, and a text of one's own is one of the answers: the option behind the agent's.
+    """
     questions = gate.asks.questions
     blocks: list[Block] = []
     for number, question in enumerate(questions):
@@ -121,15 +125,15 @@ def other_block(number: int) -> str:
 def _choices(number: int, question: Question, entry: Entry, budget: int) -> list[Block]:
     """A question's field; before it the whole text, if that is more than the field can show."""
     header, text = visible(question.header), visible(question.question)
-    shown = labels(labels_of(question), FORM_LABELS)
-    full = [visible(choice.description) for choice in question.options]
+    shown = labels([*labels_of(question), words.FORM_WRITTEN], FORM_LABELS)
+    full = [*(visible(choice.description) for choice in question.options), words.FORM_WRITTEN_HINT]
     described = [
         option(label, str(index), cut(one_line(description), OPTION_DESCRIPTION, length))
         for index, (label, description) in enumerate(zip(shown.texts, full, strict=True))
     ]
     whole = len(text) <= LABEL and all(length(description) <= OPTION_DESCRIPTION for description in full)
     whole = whole and all(length(visible(choice.label)) <= OPTION_TEXT for choice in question.options)
-    picked = [described[index] for index in entry.picked]
+    picked = [described[index] for index in entry.picked] or ([described[-1]] if entry.other else [])
     element = (
         checkboxes(TEXT, described, picked)
         if question.multi_select
@@ -137,7 +141,7 @@ def _choices(number: int, question: Question, entry: Entry, budget: int) -> list
     )
     before = [] if whole else read_at_once(question, budget)
     label = f"{header}: {cut(text, LABEL, length)}"
-    return [*before, field(picks_block(number), label, element, optional=True)]
+    return [*before, field(picks_block(number), label, element)]
 
 
 def full(gate: Gate, page: int) -> Block:
