@@ -77,6 +77,8 @@ class Service:
         url = await self._redis_url()
         store, bell = await self._open_store(url)
         client = await stack.enter_async_context(slack_client(settings))
+        directory = SlackDirectory(client)
+        stack.push_async_callback(directory.close)
         self.engine = ResumeEngine(
             store,
             bell,
@@ -84,7 +86,7 @@ class Service:
             default_channel=settings.default_channel,
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
-            directory=SlackDirectory(client),
+            directory=directory,
         )
         if self._role in ("all", "worker"):
             await self._start_worker(client)
