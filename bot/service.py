@@ -25,6 +25,7 @@ from bot.web import Web
 from core.agenda import Handler, Worker
 from core.api.health import Check
 from core.bell import Bell
+from core.callbacks import Callbacks
 from core.clock import REANCHOR_S, StoreClock
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
@@ -82,6 +83,7 @@ class Service:
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
             directory=SlackDirectory(client),
+            callback_allow=settings.callback_allow,
         )
         if self._role in ("all", "worker"):
             await self._start_worker(client)
@@ -114,7 +116,11 @@ class Service:
 
     async def _start_worker(self, client: AsyncWebClient) -> None:
         delivery = Delivery(self.engine, Slack(client))
-        handlers: dict[str, Handler] = {"expire": self.engine.expire, "card": delivery.card}
+        handlers: dict[str, Handler] = {
+            "expire": self.engine.expire,
+            "card": delivery.card,
+            "callback": Callbacks(self.engine).push,
+        }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()
         self._stack.push_async_callback(self.worker.stop, self._settings.grace_s)

@@ -11,7 +11,7 @@ from core.escalations import MAX_TIMEOUT_S
 from core.gates import Gate, Kind
 from core.ids import run_of
 from core.opening import check_decidable
-from core.policy import Actor, Directory, Key, Person, Policy, Principal, is_among
+from core.policy import Actor, Directory, Person, Policy, Principal, check_admin
 from core.runs import Run
 from core.store.codec import spliced
 from core.store.store import Store
@@ -36,11 +36,11 @@ class Amendments:
 
         Raises NotAllowed, CannotVerify, Invalid, NotFound, AlreadySettled, Expired or StoreUnavailable.
         """
-        await self._check_admin(by)
+        await check_admin(self._admins, by, home=self._home, directory=self._directory)
 
         def later(run: Run, found: Gate) -> Item:
             deadline = found.deadline + seconds * 1000
-            latest = found.created_at + MAX_TIMEOUT_S * 1000
+            latest = found.opened_at + MAX_TIMEOUT_S * 1000
             if seconds < 1 or deadline > latest:
                 raise Invalid(f"wanted a later deadline, at most 30 days after it was opened ({iso(latest)})")
             return {"deadline": deadline, "fields": spliced({"until": iso(deadline)})}
@@ -49,7 +49,7 @@ class Amendments:
 
     async def reassign(self, gate: str, deciders: Sequence[Principal], *, by: Actor, via: str) -> Run:
         """Let others decide a gate, instead of those who might so far. Raises as `extend` does, and NobodyMayDecide."""
-        await self._check_admin(by)
+        await check_admin(self._admins, by, home=self._home, directory=self._directory)
 
         def handed_over(run: Run, found: Gate) -> Item:
             return self._policy(run, found, tuple(deciders), reason=None)
@@ -109,12 +109,6 @@ class Amendments:
                 extra = {"run": run, "gate": run.gates[index]}
                 raise Expired(extra=extra) if word == "expired" else AlreadySettled(extra=extra)
         raise ArgumentsChanged("The gate keeps changing; try again.")
-
-    async def _check_admin(self, by: Actor) -> None:
-        if isinstance(by, Key):
-            return
-        if not await is_among(self._admins, by, home=self._home, channel=None, directory=self._directory):
-            raise NotAllowed("Only an admin (ASKGATE_ADMINS) may do this.")
 
 
 def _item(gate: Gate, change: Item) -> Item:

@@ -26,20 +26,25 @@ def run_fields(doc: RunDoc, gates: Sequence[GateDoc], deadline: int, callback: s
 
 def load_run(fields: Mapping[str, str]) -> Run:
     doc = RunDoc.model_validate_json(fields["doc"])
+    reopened_at = int(fields["reopened"]) if "reopened" in fields else None
     return Run(
         doc=doc,
         status=fields["status"],
         rev=int(fields["rev"]),
-        gates=tuple(_load_gate(fields, index, doc.created_at) for index in range(int(fields["n"]))),
+        gates=tuple(
+            _load_gate(fields, index, doc.created_at, reopened_at) for index in range(int(fields["n"]))
+        ),
         cards=tuple(Card.model_validate(card) for card in json.loads(fields.get("cards", "[]"))),
         mend=fields.get("mend") == "1",
         escalated=fields.get("escalated") == "1",
         reminded=int(fields.get("reminded", "0")),
         error=fields.get("error") or None,
+        attempt=int(fields.get("attempt", "1")),
+        reopened_at=reopened_at,
     )
 
 
-def _load_gate(fields: Mapping[str, str], index: int, created_at: int) -> Gate:
+def _load_gate(fields: Mapping[str, str], index: int, created_at: int, reopened_at: int | None) -> Gate:
     decision, policy, edited = (fields.get(f"{index}:{name}") for name in ("decision", "policy", "args"))
     drafts = f"{index}:draft:"
     doc = GateDoc.model_validate_json(fields[f"{index}:doc"])
@@ -52,6 +57,7 @@ def _load_gate(fields: Mapping[str, str], index: int, created_at: int) -> Gate:
         rev=int(fields[f"{index}:rev"]),
         deadline=int(fields[f"{index}:deadline"]),
         created_at=created_at,
+        reopened_at=reopened_at,
         votes=tuple(
             Vote.model_validate_json(vote["vote"]) for vote in json.loads(fields.get(f"{index}:votes", "[]"))
         ),

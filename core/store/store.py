@@ -3,42 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import (
-    BusyLoadingError,
-    ClusterDownError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    ResponseError,
-)
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from core.clock import Clock, iso
-from core.errors import StoreMismatch, StoreUnavailable
+from core.errors import StoreMismatch
 from core.gates import GateDoc
 from core.ids import new_token, partition_of, run_of
 from core.runs import Card, Run, RunDoc
 from core.store import lua
 from core.store.codec import load_run, run_fields, spliced
+from core.store.handovers import Handovers
 from core.store.keys import BELL, META, Keys, leases
+from core.store.merging import merged
+from core.store.reach import reachable
+from core.store.tail import Tail
 
-_AWAY = (
-    RedisConnectionError,
-    RedisTimeoutError,
-    BusyLoadingError,
-    ReadOnlyError,
-    OutOfMemoryError,
-    ClusterDownError,
-    OSError,
-)
-_AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OOM", "UNBLOCKED", "BUSY ")
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 
 
@@ -52,18 +36,6 @@ class Due:
     token: str
 
 
-@contextlib.contextmanager
-def _reachable() -> Iterator[None]:
-    try:
-        yield
-    except _AWAY as error:
-        raise StoreUnavailable from error
-    except ResponseError as error:
-        if str(error).startswith(_AWAY_CODES):
-            raise StoreUnavailable from error
-        raise
-
-
 class Store:
     """Runs, agenda, queues and audit in one Redis.
 
@@ -75,17 +47,19 @@ class Store:
         self._redis: Any = client
         self.partitions = partitions
         self.clock = clock
+        self.handovers = Handovers(self, client)
+        self.tail = Tail(client, partitions)
 
     # the server
 
     async def server_ms(self) -> int:
-        with _reachable():
+        with reachable():
             seconds, micros = await self._redis.time()
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def check_partitions(self) -> None:
         """Hold the number of partitions for the life of the store. Raises StoreMismatch."""
-        with _reachable():
+        with reachable():
             await self._redis.hsetnx(META, "partitions", str(self.partitions))
             stored = await self._redis.hget(META, "partitions")
         if stored != str(self.partitions):
@@ -95,13 +69,13 @@ class Store:
             )
 
     async def ping(self) -> None:
-        with _reachable():
+        with reachable():
             await self._redis.ping()
 
     async def claim_event(self, event_id: str, kept_ms: int = 3_600_000) -> bool:
         """Whether this event of Slack's is heard for the first time."""
         token = new_token()
-        with _reachable():
+        with reachable():
             # a retry after a lost reply finds its own token
             first = await self._redis.set(f"ag:event:{event_id}", token, nx=True, px=kept_ms, get=True)
         return first in (None, token)
@@ -148,12 +122,12 @@ class Store:
         return word, run_id
 
     async def read(self, run_id: str) -> Run | None:
-        with _reachable():
+        with reachable():
             fields = await self._redis.hgetall(self._of(run_id).run(run_id))
         return load_run(fields) if fields else None
 
     async def read_state(self, run_id: str) -> str | None:
-        with _reachable():
+        with reachable():
             state: str | None = await self._redis.get(self._of(run_id).state(run_id))
         return state
 
@@ -214,7 +188,7 @@ class Store:
 
     async def expire(self, run_id: str) -> int:
         """Make a run's expiries visible. Returns how many gates that settled."""
-        with _reachable():
+        with reachable():
             host = await self._redis.hget(self._of(run_id).run(run_id), "host")
         return int(await self._about(lua.EXPIRE, run_id, host, {})) if host else 0
 
@@ -242,41 +216,6 @@ class Store:
         }
         await self._about(lua.CARD, run.id, run.doc.host, command)
 
-    # resumes
-
-    async def start_resume(self, run: Run, token: str, body: str) -> tuple[str, str] | None:
-        """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time.
-
-        None if the run is gone, or the lease is no longer ours.
-        """
-        command = {"token": token, "body": body, "key": f"{run.id}:1"}
-        frozen = await self._about(lua.START_RESUME, run.id, run.doc.host, command)
-        return (frozen[0], frozen[1]) if frozen else None
-
-    async def end_resume(
-        self,
-        run: Run,
-        token: str,
-        *,
-        status: str,
-        by: Mapping[str, Any],
-        retry_at: int | None = None,
-        error: str | None = None,
-    ) -> bool:
-        """Say what became of a claimed run. Returns whether the lease was held."""
-        command: dict[str, Any] = {
-            "token": token,
-            "status": status,
-            "event": f"run.{status}",
-            "by": json.dumps(by),
-            "fields": spliced({"by": by, "from": "host", "reason": error}),
-        }
-        if error:
-            command["error"] = error
-        if retry_at is not None:
-            command["retry_at"] = retry_at
-        return bool(await self._about(lua.END_RESUME, run.id, run.doc.host, command) == "ended")
-
     # agenda and queues
 
     def agenda(self, partition: int) -> str:
@@ -287,7 +226,7 @@ class Store:
 
     async def claim(self, queue: str, partition: int, *, lease_ms: int, limit: int, token: str) -> list[Due]:
         """Take up to ``limit`` members that are due, for ``lease_ms``."""
-        with _reachable():
+        with reachable():
             flat = await lua.CLAIM(
                 self._redis, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
             )
@@ -304,12 +243,12 @@ class Store:
         args: list[str | int] = [token, int(tried)]
         for member, retry_at in members.items():
             args += [member, "" if retry_at is None else retry_at]
-        with _reachable():
+        with reachable():
             return int(await lua.FINISH(self._redis, [queue, leases(queue)], args))
 
     async def next_due(self, queue: str) -> int | None:
         """When the first member falls due, in ms."""
-        with _reachable():
+        with reachable():
             first = await self._redis.zrange(queue, 0, 0, withscores=True)
         return int(first[0][1]) if first else None
 
@@ -320,23 +259,24 @@ class Store:
     ) -> AsyncGenerator[tuple[int, str]]:
         """Gates newest first, as (ms made, id), over all partitions; ``before``: the last one had."""
         sources = [
-            self._partition_ids(Keys(p).open if only_open else Keys(p).gates, before, page)
+            self.newest_first(Keys(p).open if only_open else Keys(p).gates, before, page)
             for p in range(self.partitions)
         ]
-        async for item in _merged(sources, newest_first=True):
+        async for item in merged(sources, newest_first=True):
             yield item
 
-    async def _partition_ids(
+    async def newest_first(
         self, key: str, before: tuple[int, str] | None, page: int
     ) -> AsyncGenerator[tuple[int, str]]:
+        """The members of one sorted set, highest first, as (score, member); ``before``: the last one had."""
         position, skip = before, 0
         while True:
             highest: str | int = position[0] if position else "+inf"
-            with _reachable():
+            with reachable():
                 rows = await self._redis.zrevrangebyscore(
                     key, highest, "-inf", start=skip, num=page, withscores=True
                 )
-            found = [(int(made), gate) for gate, made in rows]
+            found = [(int(score), member) for member, score in rows]
             fresh = [item for item in found if position is None or item < position]
             for item in fresh:
                 yield item
@@ -358,13 +298,13 @@ class Store:
         """All audit events oldest first, as (cursor, line)."""
         start = _audit_position(after) if after else None
         sources = [self._partition_audit(p, start, page) for p in range(self.partitions)]
-        async for (ms, seq, partition), line in _merged(sources, newest_first=False):
+        async for (ms, seq, partition), line in merged(sources, newest_first=False):
             yield f"{ms}-{seq}-{partition}", line
 
     async def audit_of(self, run_id: str) -> list[tuple[str, str]]:
         """One run's audit events, oldest first."""
         keys = self._of(run_id)
-        with _reachable():
+        with reachable():
             trail = await self._redis.lrange(keys.trail(run_id), 0, -1)
             pipe = self._redis.pipeline(transaction=False)
             for event in trail:
@@ -377,7 +317,7 @@ class Store:
     ) -> AsyncGenerator[tuple[tuple[int, int, int], str]]:
         minimum = f"{start[0]}-0" if start else "-"
         while True:
-            with _reachable():
+            with reachable():
                 rows = await self._redis.xrange(Keys(partition).audit, minimum, "+", count=page)
             for event_id, event in rows:
                 ms, seq = map(int, event_id.split("-"))
@@ -391,6 +331,7 @@ class Store:
     # how a script is called
 
     def _of(self, run_id: str) -> Keys:
+        """The keys of a run's partition. Raises NotFound for what is no run's id."""
         return Keys(partition_of(run_id, self.partitions))
 
     async def _about(
@@ -415,24 +356,10 @@ class Store:
         }
         names = [keys.run(run_id), keys.agenda, leases(keys.agenda), keys.audit, keys.audit_head]
         names += [queue, leases(queue), keys.open, keys.gates, keys.trail(run_id), *extra_keys]
-        with _reachable():
+        with reachable():
             return await script(self._redis, names, [json.dumps(cmd, ensure_ascii=False)])
 
 
 def _audit_position(cursor: str) -> tuple[int, int, int]:
     ms, seq, partition = map(int, cursor.split("-"))
     return ms, seq, partition
-
-
-async def _merged(sources: Sequence[AsyncIterator[Any]], *, newest_first: bool) -> AsyncGenerator[Any]:
-    """Merge sorted async sources into one sorted stream."""
-    heads: list[tuple[Any, int]] = []
-    for number, source in enumerate(sources):
-        with contextlib.suppress(StopAsyncIteration):
-            heads.append((await anext(source), number))
-    while heads:
-        head = max(heads) if newest_first else min(heads)
-        heads.remove(head)
-        yield head[0]
-        with contextlib.suppress(StopAsyncIteration):
-            heads.append((await anext(sources[head[1]]), head[1]))
