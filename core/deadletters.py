@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from core.errors import NotFailed, NotFound
+import structlog
+
+from core.errors import NotFailed, NotFound, StoreUnavailable
 from core.policy import Actor, Directory, check_admin
 from core.runs import Run, RunStatus
 from core.store.store import Store
+
+log = structlog.get_logger(__name__)
 
 DEAD = (RunStatus.FAILED, RunStatus.LOST)
 _BATCH = 50
@@ -40,13 +44,23 @@ class DeadLetters:
             yield found
 
     async def _read(self, batch: Sequence[tuple[int, str]]) -> list[tuple[tuple[int, str], Run]]:
-        runs = await asyncio.gather(*(self._store.read(run_id) for _, run_id in batch))
-        # one may have been put back meanwhile
-        return [
-            (position, run)
-            for position, run in zip(batch, runs, strict=True)
-            if run is not None and run.status in DEAD
-        ]
+        """Those of a batch that are still there. One that cannot be read does not hide the others."""
+        runs = await asyncio.gather(
+            *(self._store.read(run_id) for _, run_id in batch), return_exceptions=True
+        )
+        found = []
+        for position, run in zip(batch, runs, strict=True):
+            match run:
+                case None:
+                    pass
+                case Run():
+                    if run.status in DEAD:
+                        found.append((position, run))
+                case Exception() if not isinstance(run, StoreUnavailable):
+                    log.error("dead_letter.unreadable", run=position[1], exc_info=run)
+                case BaseException():
+                    raise run
+        return found
 
     async def requeue(self, run_id: str, *, by: Actor, via: str) -> Run:
         """Have a run that failed or was lost handed out again: the same decisions, the same bytes, the same key.

@@ -19,14 +19,14 @@ from tests.conftest import HOME, Members
 
 
 @contextlib.asynccontextmanager
-async def engine_on(url: str) -> AsyncIterator[ResumeEngine]:
+async def engine_on(url: str, **more: Any) -> AsyncIterator[ResumeEngine]:
     """An engine on the server at a URL, as one more process would have it."""
     client = fast_client(url)
     bell = Bell(listening_client(url))
     bell.start()
     try:
         store = Store(client, partitions=4, clock=WallClock())
-        yield ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members())
+        yield ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members(), **more)
     finally:
         await bell.stop()
         await client.aclose()
