@@ -91,8 +91,9 @@ class ResumeEngine:
         if request.callback:
             self._check_callback(request.callback.url)
         scope = f"{owner} {idempotency_key}" if idempotency_key else new_token()
-        run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions)
-        doc = run_doc(run_id, request, owner, now_ms=self.store.clock.now_ms(), channel=self.default_channel)
+        now_ms = self.store.clock.now_ms()
+        run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions, now_ms)
+        doc = run_doc(run_id, request, owner, now_ms=now_ms, channel=self.default_channel)
         gates = gate_docs(doc, request)
         for gate in gates:
             check_decidable(gate, gate.policy, doc, self.admins, home=self.home)

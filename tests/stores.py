@@ -34,7 +34,7 @@ async def engine_on(url: str, **more: Any) -> AsyncIterator[ResumeEngine]:
 
 async def events(engine: ResumeEngine, run_id: str) -> list[dict[str, Any]]:
     """A run's audit events, oldest first."""
-    return [json.loads(line) for _, line in await engine.store.audit_of(run_id)]
+    return [json.loads(line) async for _, line in engine.store.audit.of_run(run_id)]
 
 
 class Lossy:

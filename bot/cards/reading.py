@@ -17,8 +17,7 @@ from core.questions import Question
 CHUNK_BYTES: Final = 2800
 """A piece of a long text: under what Slack takes in one text object."""
 PAGE_BYTES: Final = 22_400
-PAGE_CHUNKS: Final = 60
-"""A view may have 100 blocks; a page's other blocks are few."""
+"""With the most passages that a gate can have, a page stays well below the 100 blocks of a view."""
 
 
 class Style(StrEnum):
@@ -64,7 +63,7 @@ def pages(gate: Gate) -> list[list[Block]]:
     left = PAGE_BYTES
     for passage in passages(gate):
         for text in chunks(passage.text, CHUNK_BYTES):
-            if size(text) > left or len(found[-1]) == PAGE_CHUNKS:
+            if size(text) > left:
                 found.append([])
                 left = PAGE_BYTES
             found[-1].append(_block(passage.style, text))

@@ -55,7 +55,7 @@ class Keys:
 
     @property
     def audit_head(self) -> str:
-        """Hash: the digest and the ms of the newest audit event."""
+        """Hash: ``digest`` of the newest event, ``ms`` before which none comes, ``link``: the newest trimmed one's digest."""
         return f"{self.base}:audit:head"
 
     @property
@@ -68,6 +68,15 @@ class Keys:
         """Sorted set: the pending gates, by the ms they were made."""
         return f"{self.base}:open"
 
+    @property
+    def settled(self) -> str:
+        """Sorted set: the settled runs that are kept, by the ms they were settled."""
+        return f"{self.base}:settled"
+
+    def heard(self, token: str) -> str:
+        """String: that a call was heard, for a minute, so that it is not done twice when its reply was lost."""
+        return f"{self.base}:heard:{token}"
+
     def idempotency(self, scope: str, key: str) -> str:
         """String: what an Idempotency-Key made. The text is hashed, so any of it will do."""
         return f"{self.base}:idem:{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:40]}"
@@ -76,3 +85,7 @@ class Keys:
 def leases(queue: str) -> str:
     """Hash beside an agenda or a queue: who works on which member until when, and how often it was tried."""
     return f"{queue}:leases"
+
+
+WORK = ("expire", "card", "remind", "escalate", "callback")
+"""What the agenda may have to do about a run: the members are `<what>:<run>`."""

@@ -16,9 +16,10 @@ from core.gates import GateDoc
 from core.ids import new_token, partition_of, run_of
 from core.runs import Card, Run, RunDoc
 from core.store import lua
+from core.store.audit import AuditLog
 from core.store.codec import load_run, run_fields, spliced
 from core.store.handovers import Handovers
-from core.store.keys import BELL, META, Keys, leases
+from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.merging import merged
 from core.store.reach import reachable
 from core.store.tail import Tail
@@ -47,6 +48,7 @@ class Store:
         self._redis: Any = client
         self.partitions = partitions
         self.clock = clock
+        self.audit = AuditLog(client, partitions, clock)
         self.handovers = Handovers(self, client)
         self.tail = Tail(client, partitions)
 
@@ -199,11 +201,12 @@ class Store:
         return str(await self._about(lua.DRAFT, run.id, run.doc.host, command))
 
     async def refuse(
-        self, run: Run, gate: str, *, by: Mapping[str, Any], via: str, reason: str, mend: bool
+        self, run: Run, gate: str | None, *, by: Mapping[str, Any], via: str, reason: str, mend: bool = False
     ) -> None:
-        """Write a refusal to the audit; ``mend`` has the card drawn again."""
+        """Write a refusal to the audit; ``mend`` has the card drawn again. No ``gate``: it was about the run."""
         fields = spliced({"by": by, "from": via, "reason": reason})
-        await self._about(lua.REFUSE, run.id, run.doc.host, {"gate": gate, "fields": fields, "mend": mend})
+        command = {"fields": fields, "mend": mend} | ({"gate": gate} if gate else {})
+        await self._about(lua.REFUSE, run.id, run.doc.host, command, [self._call_key(run)])
 
     async def set_cards(
         self, run: Run, cards: Sequence[Card], *, event: str = "", reason: str | None = None
@@ -214,7 +217,7 @@ class Store:
             "event": event,
             "fields": ',"by":null' + spliced({"from": "slack", "reason": reason}),
         }
-        await self._about(lua.CARD, run.id, run.doc.host, command)
+        await self._about(lua.CARD, run.id, run.doc.host, command, [self._call_key(run)])
 
     # agenda and queues
 
@@ -292,47 +295,43 @@ class Store:
         found = dict(zip(runs, await asyncio.gather(*map(self.read, runs)), strict=True))
         return [(run, index) for run_id, index in places if (run := found[run_id]) is not None]
 
-    # audit
+    # retention
 
-    async def audit(self, after: str | None = None, page: int = 500) -> AsyncGenerator[tuple[str, str]]:
-        """All audit events oldest first, as (cursor, line)."""
-        start = _audit_position(after) if after else None
-        sources = [self._partition_audit(p, start, page) for p in range(self.partitions)]
-        async for (ms, seq, partition), line in merged(sources, newest_first=False):
-            yield f"{ms}-{seq}-{partition}", line
-
-    async def audit_of(self, run_id: str) -> list[tuple[str, str]]:
-        """One run's audit events, oldest first."""
-        keys = self._of(run_id)
+    async def keep_due(self, partition: int, member: str) -> None:
+        """Put a member on the agenda now, unless it is there."""
+        agenda = self.agenda(partition)
         with reachable():
-            trail = await self._redis.lrange(keys.trail(run_id), 0, -1)
-            pipe = self._redis.pipeline(transaction=False)
-            for event in trail:
-                pipe.xrange(keys.audit, event, event)
-            found = await pipe.execute()
-        return [(f"{i}-{keys.partition}", event["event"]) for rows in found for i, event in rows]
+            await self._redis.zadd(agenda, {member: self.clock.now_ms()}, nx=True)
 
-    async def _partition_audit(
-        self, partition: int, start: tuple[int, int, int] | None, page: int
-    ) -> AsyncGenerator[tuple[tuple[int, int, int], str]]:
-        minimum = f"{start[0]}-0" if start else "-"
-        while True:
-            with reachable():
-                rows = await self._redis.xrange(Keys(partition).audit, minimum, "+", count=page)
-            for event_id, event in rows:
-                ms, seq = map(int, event_id.split("-"))
-                position = (ms, seq, partition)
-                if start is None or position > start:
-                    yield position, event["event"]
-            if len(rows) < page:
-                return
-            minimum = f"({rows[-1][0]}"
+    async def forget(self, partition: int, before_ms: int, limit: int) -> int:
+        """Delete up to ``limit`` of a partition's runs that were settled before that ms. Returns how many it tried.
+
+        One whose host never took it up is `run.lost` in the audit. One that a host has in hand stays for its lease.
+        """
+        keys = Keys(partition)
+        with reachable():
+            found = await self._redis.zrange(
+                keys.settled, "-inf", f"({before_ms}", byscore=True, offset=0, num=limit
+            )
+            hosts = await asyncio.gather(*(self._redis.hget(keys.run(run_id), "host") for run_id in found))
+        command = {
+            "before": before_ms,
+            "work": WORK,
+            "fields": ',"by":null' + spliced({"from": "clock", "reason": "retention"}),
+        }
+        for run_id, host in zip(found, hosts, strict=True):
+            await self._about(lua.FORGET, run_id, host or "", command, [keys.state(run_id), keys.dead])
+        return len(found)
 
     # how a script is called
 
     def _of(self, run_id: str) -> Keys:
         """The keys of a run's partition. Raises NotFound for what is no run's id."""
         return Keys(partition_of(run_id, self.partitions))
+
+    def _call_key(self, run: Run) -> str:
+        """A key that stands for one call, however often the client sends it."""
+        return self._of(run.id).heard(new_token())
 
     async def _about(
         self,
@@ -355,11 +354,7 @@ class Store:
             "partition": f"{keys.partition:02d}",
         }
         names = [keys.run(run_id), keys.agenda, leases(keys.agenda), keys.audit, keys.audit_head]
-        names += [queue, leases(queue), keys.open, keys.gates, keys.trail(run_id), *extra_keys]
+        names += [queue, leases(queue), keys.open, keys.gates, keys.trail(run_id), keys.settled]
+        names += extra_keys
         with reachable():
             return await script(self._redis, names, [json.dumps(cmd, ensure_ascii=False)])
-
-
-def _audit_position(cursor: str) -> tuple[int, int, int]:
-    ms, seq, partition = map(int, cursor.split("-"))
-    return ms, seq, partition

@@ -59,8 +59,8 @@ async def test_a_line_begins_with_its_id_and_is_else_as_it_is_stored(api: Api, e
     run = await settled(api)
     text = await (await api.send("GET", "/audit")).text()
     assert text.endswith("\n")
-    stored = await engine.store.audit_of(run["id"])
-    assert text.splitlines() == [f'{{"id":"{cursor}",{line[1:]}' for cursor, line in stored]
+    stored = [event async for event in engine.store.audit.of_run(run["id"])]
+    assert text.splitlines() == [f'{{"id":"{position}",{line[1:]}' for position, line in stored]
 
 
 async def test_filters_tell_what_happened_to_one_run_or_gate(api: Api) -> None:

@@ -188,7 +188,7 @@ async def test_nothing_is_missed_and_nothing_comes_twice_with_two_replicas_and_r
             tasks.create_task(listen(number, start))
         for engine in replicas:
             tasks.create_task(write(engine))
-    lines = [json.loads(line) async for _, line in replicas[0].store.audit()]
+    lines = [json.loads(event.line) async for event in replicas[0].store.audit.events()]
     kinds = ("gate.opened", "gate.settled", "run.settled")
     written = sorted((event["event"], event["run"]) for event in lines if event["event"] in kinds)
     for told in heard:

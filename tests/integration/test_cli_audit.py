@@ -34,7 +34,7 @@ async def test_every_event_is_there_once_oldest_first(engine: ResumeEngine, shel
     )
     assert [e["at"] for e in found] == sorted(e["at"] for e in found)
     assert len({e["id"] for e in found}) == 4
-    assert found == [{"id": cursor, **json.loads(event)} async for cursor, event in engine.store.audit()]
+    assert found == [{"id": str(at), **json.loads(line)} async for at, line in engine.store.audit.events()]
 
 
 async def test_one_run_is_exported_alone(engine: ResumeEngine, shell: Shell) -> None:

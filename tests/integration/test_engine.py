@@ -277,11 +277,11 @@ async def test_the_audit_is_one_chain_a_partition_and_is_read_on_from_any_place(
     for _ in range(6):
         run, _ = await engine.suspend(run_request(), owner="ci")
         await engine.cancel(run.id, None, by=CI, via="api")
-    told = [line async for line in engine.store.audit(page=3)]
+    told = [event async for event in engine.store.audit.events(page=3)]
     assert len(told) == 24
-    assert [line async for line in engine.store.audit(after=told[9][0])] == told[10:]
+    assert [event async for event in engine.store.audit.events(told[9].position)] == told[10:]
     for partition in range(4):
-        chain = [line for cursor, line in told if cursor.endswith(f"-{partition}")]
+        chain = [line for position, line in told if position.partition == partition]
         assert all(json.loads(line)["prev"] for line in chain[1:])
         assert all(json.loads(line)["prev"] == "" for line in chain[:1])
 
@@ -421,6 +421,8 @@ def test_all_keys_that_one_script_touches_are_in_one_slot_of_a_cluster() -> None
         keys.trail(run),
         keys.idempotency("ci", "k{x}"),
         keys.queue("api"),
+        keys.heard("01JZ"),
+        keys.settled,
     ]
     names += [keys.agenda, keys.audit, keys.audit_head, keys.gates, keys.open]
     names += [leases(keys.agenda), leases(keys.queue("a{1}"))]

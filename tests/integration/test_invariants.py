@@ -223,7 +223,7 @@ async def test_invariant_02_a_clock_that_goes_back_opens_nothing_again(
     clock.tick(-3600)
     with pytest.raises(Expired):
         await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
-    positions = [tuple(map(int, cursor.split("-"))) for cursor, _ in await engine.store.audit_of(run.id)]
+    positions = [position async for position, _ in engine.store.audit.of_run(run.id)]
     assert positions == sorted(positions)
     assert [e["event"] for e in await events(engine, run.id)][-1] == "gate.refused"
 

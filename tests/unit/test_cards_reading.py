@@ -18,6 +18,7 @@ from tests.unit.cards import (
     card,
     code_of,
     few,
+    objects,
     read_back,
     runs,
     said,
@@ -92,7 +93,8 @@ def test_approve_stands_only_where_the_full_arguments_do(run: Run) -> None:
         tool = visible(gate.doc.tool_name)
         assert all(tool in said(page) for page in pages)
         on_card = [b["value"] for b in typed(blocks, "button") if b["action_id"] == c.APPROVE]
-        whole = code_of(blocks) == arguments(gate) and tool in said(blocks)
+        named = [found["text"] for found in objects(blocks) if found.get("style") == {"code": True}]
+        whole = code_of(blocks) == arguments(gate) and named == [tool]
         assert on_card == ([gate.doc.args_digest] if whole else [])
         assert whole or "View in full…" in buttons(blocks)
 

@@ -155,6 +155,20 @@ def test_labels_that_differ_by_what_nobody_sees_are_numbered_in_the_list_and_on_
     assert typed(blocks, "rich_text_list")[0]["style"] == "ordered"
 
 
+def test_labels_that_a_crowded_list_cuts_alike_are_numbered_there_and_in_the_menu() -> None:
+    labels = [f"{'L' * 40}{number}" for number in range(4)]
+    crowd = [ask(f"{'Why? ' * 200}{number}", *labels) for number in range(4)]
+    run = stored(body([question_call(f"q{number}", *crowd) for number in range(3)]))
+    blocks = card(run)[0].blocks
+    shown = typed(blocks, "rich_text_list")[0]
+    assert labels[0] not in said(shown)
+    assert shown["style"] == "ordered"
+    menu = typed(blocks, "static_select")[0]
+    assert [choice["text"]["text"] for choice in menu["options"]] == [
+        f"{n}. {text}" for n, text in enumerate(labels, 1)
+    ]
+
+
 def test_labels_that_differ_are_not_numbered() -> None:
     long = ["The first of two rather long labels", "The second of two rather long labels"]
     menu = typed(only(stored(body([question_call("q", ask("Which?", *long))]))), "static_select")[0]

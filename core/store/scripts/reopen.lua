@@ -23,6 +23,7 @@ redis.call('HDEL', RUN, 'body', 'key', 'pushed_since')
 redis.call('HSET', RUN, 'status', 'waiting', 'open', #cmd.gates, 'attempt', attempt, 'reopened', now, 'reminded', 0,
   'mended_by', cmd.token)
 redis.call('ZREM', DEAD, cmd.run)
+redis.call('ZREM', SETTLED, cmd.run)
 local said = ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"'
 audit('run.reopened', nil, said .. ',"attempt":' .. attempt)
 local earliest

@@ -20,6 +20,7 @@ redis.call('HDEL', RUN, 'pushed_since')
 if dead then
   redis.call('HSET', RUN, 'status', 'settled')
   redis.call('ZREM', DEAD, cmd.run)
+  redis.call('ZADD', SETTLED, now, cmd.run) -- it is kept as long as one that was settled now
   schedule(QUEUE, QUEUE_LEASES, cmd.run, now)
   bell('queue ' .. cmd.partition .. ' ' .. redis.call('HGET', RUN, 'host'))
 end
