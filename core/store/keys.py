@@ -55,7 +55,7 @@ class Keys:
 
     @property
     def audit_head(self) -> str:
-        """Hash: ``digest`` of the newest event, ``ms`` before which none comes, ``link``: the newest trimmed one's digest."""
+        """Hash: ``digest`` of the newest event, ``link``: of the newest trimmed one, ``ms`` before which none comes."""
         return f"{self.base}:audit:head"
 
     @property
