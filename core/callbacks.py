@@ -23,9 +23,9 @@ from aiohttp.resolver import ThreadedResolver
 from standardwebhooks import Webhook
 from yarl import URL
 
-from core.addresses import AddressRefused, Reach, host_of, literal
 from core.agenda import TryAgain
 from core.api.views import RunView, dumped
+from core.egress import AddressRefused, Reach, host_of, literal
 from core.engine import ResumeEngine
 from core.errors import LeaseLost
 from core.resumes import Held, Resume

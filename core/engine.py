@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core import approvals
-from core.addresses import AddressRefused, Allowed, Reach
 from core.amendments import Amendments
 from core.answers import Answer, check_answer
 from core.bell import POLL_S, Bell, heard
 from core.clock import iso
 from core.deadletters import DeadLetters
 from core.diffs import diff
+from core.egress import AddressRefused, Allowed, Reach
 from core.errors import (
     AlreadySettled,
     ArgumentsChanged,

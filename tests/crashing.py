@@ -11,9 +11,9 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from core.addresses import Reach
 from core.agenda import Worker
 from core.callbacks import Callbacks
+from core.egress import Reach
 from core.engine import ResumeEngine
 from core.gates import Action
 from tests.conftest import ANA, LOOPBACK

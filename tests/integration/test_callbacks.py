@@ -18,10 +18,10 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from core import callbacks
-from core.addresses import Reach
 from core.agenda import Worker
 from core.api.views import RunView, dumped
 from core.callbacks import Callbacks
+from core.egress import Reach
 from core.engine import ResumeEngine
 from core.errors import NotFailed
 from core.gates import Action

@@ -6,7 +6,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from core.addresses import AddressRefused, Allowed, Reach, literal, private_kind
+from core.egress import AddressRefused, Allowed, Reach, literal, private_kind
 
 FORBIDDEN = {
     "127.0.0.1": "a loopback",
@@ -92,6 +92,9 @@ def test_a_host_that_is_allowed_by_name_may_be_anywhere() -> None:
         "https://[::ffff:127.0.0.1]:8443/x",
         "https://169.254.169.254/latest",
         "https://user@10.0.0.1/",
+        "https://ex ample.com/",
+        "https:///path",
+        "https://-.a..b/",
         "http://hooks.example.com/",
         "http://93.184.216.34/",
     ],

@@ -23,6 +23,8 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 # what `inet_aton` takes for an address, and so do resolvers: "127.1", "0x7f000001", "2130706433"
 _OLD_FORM = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+)){0,3}")
 
+_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+
 
 class AddressRefused(OSError):
     """A callback may not go there. (An OSError, as a resolver and a connector have to raise.)"""
@@ -75,9 +77,9 @@ _WANTED = "wanted an https URL"
 
 
 def host_of(url: URL) -> str:
-    """A URL's host in one form. Raises AddressRefused if it has none."""
+    """A URL's host in one form. Raises AddressRefused if it has none that could be looked up."""
     host = (url.raw_host or "").lower().rstrip(".")
-    if not host:
+    if literal(host) is None and not _NAME.fullmatch(host):
         raise AddressRefused("wanted a URL with a host")
     return host
 
