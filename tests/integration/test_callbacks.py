@@ -26,7 +26,7 @@ from core.engine import ResumeEngine
 from core.errors import NotFailed
 from core.gates import Action
 from core.policy import Key
-from core.runs import Run
+from core.runs import Card, Run
 from tests.conftest import LOOPBACK
 from tests.integration.conftest import KEY_POLICY, Api
 from tests.integration.receiver import SECRET, Names, Receiver
@@ -138,6 +138,8 @@ async def test_a_refused_message_comes_again_in_the_same_bytes_signed_anew(
         run = await engine.run(run.id)
         assert (run.status, run.error) == ("settled", f"callback: it answered {status}")
         assert await pusher.run_once() == 0
+        # what the run looks like changes, what is sent does not
+        await engine.store.set_cards(run, [Card(channel="C1", ts=f"{status}.1", gates=(0, 1))])
         clock.tick(3600)
     await pusher.run_once()
     assert (await engine.run(run.id)).status == "resumed"

@@ -441,3 +441,36 @@ async def test_a_failed_run_is_reopened_over_http(api: Api) -> None:
     await api.refused("POST", f"/runs/{run['id']}/reopen", {"timeout_s": 0}, status=422, slug="invalid")
     lost = await over_http(api, {"lost": True})
     await api.refused("POST", f"/runs/{lost['id']}/reopen", {}, status=409, slug="not-failed")
+
+
+# how long they are kept
+
+
+async def test_retention_takes_a_dead_letter_with_all_of_it(
+    engine: ResumeEngine, clock: FrozenDateTimeFactory, redis: Redis
+) -> None:
+    run = await failed(engine)
+    clock.tick(timedelta(days=30))
+    await trim(engine, run)
+    assert await listed(engine) == []
+    assert await redis.zcard(Keys(int(run.id[4:6])).dead) == 0
+    with pytest.raises(NotFound):
+        await engine.run(run.id)
+
+
+@pytest.mark.parametrize("verb", ["requeue", "reopen"])
+async def test_what_was_put_back_or_reopened_is_kept_from_then_on(
+    engine: ResumeEngine, clock: FrozenDateTimeFactory, verb: str
+) -> None:
+    run = await failed(engine, timeout_s=30 * 86_400)
+    clock.tick(timedelta(days=29))
+    await getattr(engine.dead_letters, verb)(run.id, **BY_CI)
+    clock.tick(timedelta(days=2))
+    await trim(engine, run)
+    assert (await engine.run(run.id)).status == ("settled" if verb == "requeue" else "waiting")
+
+
+async def trim(engine: ResumeEngine, run: Run) -> None:
+    """What the agenda does about runs that were settled 30 days ago."""
+    before = datetime.now(UTC) - timedelta(days=30) + timedelta(milliseconds=1)
+    await engine.store.forget(int(run.id[4:6]), round(before.timestamp() * 1000), 10)
