@@ -223,6 +223,34 @@ async def test_an_event_that_reaches_its_partition_late_is_told_all_the_same(
     assert late == {**line, "from": "clock", "prev": "", "host": None, "external_id": None}
 
 
+async def test_a_listener_that_is_further_than_the_reader_gets_nothing_twice(
+    engine: ResumeEngine, new_engine: NewEngine
+) -> None:
+    """It comes from another replica, and this one's reader has not heard of the last events yet."""
+    await engine.bell.stop()
+    early = engine.feed.listen(await engine.feed.end())
+    async with contextlib.aclosing(early), asyncio.timeout(30):
+        first = asyncio.create_task(_next(early))
+        for _ in range(20):  # by then the reader has found nothing, and waits for a ring
+            await engine.store.ping()
+        other = new_engine()
+        await other.suspend(run_request(), owner="ci")
+        late = engine.feed.listen(await other.feed.end())
+        async with contextlib.aclosing(late):
+            second = asyncio.create_task(_next(late))
+            for _ in range(20):
+                await engine.store.ping()
+            engine.bell.ring("events")
+            await first
+            new, _ = await other.suspend(run_request(), owner="ci")
+            engine.bell.ring("events")
+            assert (await second).event["run"] == new.id
+
+
+async def _next(told: AsyncIterator[feed.Told]) -> feed.Told:
+    return await anext(told)
+
+
 async def test_it_goes_on_over_a_restart_of_the_server(tmp_path: Path, new_api: NewApi) -> None:
     server = EmbeddedServer(tmp_path)
     await server.start()
