@@ -85,7 +85,7 @@ class Callbacks:
         if resume is None:
             return
         message_id = f"msg{run_id[3:]}_{resume.run.attempt}"
-        push = await self._store.handovers.push(resume.run, _message(message_id, resume))
+        push = await self._store.handovers.freeze(resume.run, _message(message_id, resume))
         if push is None:
             return
         try:

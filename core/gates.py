@@ -92,13 +92,21 @@ class GateDoc(BaseModel):
     saves: tuple[str, ...] = ()
 
     @property
+    def asks(self) -> questions.AskUserQuestion:
+        """The questions of a question gate."""
+        return questions.AskUserQuestion.model_validate(self.args)
+
+    @property
     def arguments(self) -> dict[str, JsonValue]:
         """The arguments of an approval or a custom call, in the order in which they were given."""
         return self.args if isinstance(self.args, dict) else {}
 
 
 class Vote(BaseModel):
-    """One person's word on a gate. ``token`` is the one call that brought it, so that a retried call knows itself."""
+    """A word on a gate: of a person, or of a key, which may name a person (``by``).
+
+    ``token`` is the one call that brought it, so that a retried call knows itself.
+    """
 
     model_config = ConfigDict(frozen=True)
     action: Action
@@ -155,7 +163,8 @@ class Gate(BaseModel):
 
     ``policy`` is the present one (the caller's until somebody reassigned or escalated the gate); ``edited`` are the
     arguments as the last edit left them. ``created_at`` and ``deadline`` are in ms, as is ``reopened_at``, when people
-    were last asked to decide it again.
+    were last asked to decide it again. ``hidden``: how many of the values that a person sees are masked (none, as it is
+    stored).
     """
 
     model_config = ConfigDict(frozen=True)
@@ -171,6 +180,7 @@ class Gate(BaseModel):
     votes: tuple[Vote, ...] = ()
     drafts: dict[str, JsonValue] = {}
     decision: Decision | None = None
+    hidden: int = 0
 
     @property
     def id(self) -> str:
@@ -183,7 +193,7 @@ class Gate(BaseModel):
     @property
     def asks(self) -> questions.AskUserQuestion:
         """The questions of a question gate."""
-        return questions.AskUserQuestion.model_validate(self.doc.args)
+        return self.doc.asks
 
     @property
     def arguments(self) -> dict[str, JsonValue]:

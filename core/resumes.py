@@ -51,23 +51,25 @@ class Resumes:
         self._bell = bell
         self._first = 0
 
-    async def claim(self, host: str, *, limit: int, wait_s: float, lease_s: float) -> list[Resume]:
+    async def claim(
+        self, host: str, *, limit: int, wait_s: float, lease_s: float, by: Actor | None = None
+    ) -> list[Resume]:
         """Settled runs for a host to take up again, each under a lease of ``lease_s`` seconds.
 
-        Waits up to ``wait_s`` seconds for the first one.
+        Waits up to ``wait_s`` seconds for the first one. ``by``: the key that asks for them.
         """
         with self._bell.heard(f"queue:{host}") as rung:
             until = asyncio.get_running_loop().time() + wait_s
             while True:
                 rung.clear()
-                if found := await self._claim_now(host, limit, round(lease_s * 1000)):
+                if found := await self._claim_now(host, limit, round(lease_s * 1000), by):
                     return found
                 left = until - asyncio.get_running_loop().time()
                 if left <= 0:
                     return []
                 await heard(rung, min(left, POLL_S))
 
-    async def _claim_now(self, host: str, limit: int, lease_ms: int) -> list[Resume]:
+    async def _claim_now(self, host: str, limit: int, lease_ms: int, by: Actor | None) -> list[Resume]:
         found: list[Resume] = []
         token = f"lease_{new_token()}"
         # each time from another partition on, so that a full one does not starve the rest
@@ -84,7 +86,7 @@ class Resumes:
                     limit=limit - len(found),
                     token=token,
                 )
-                found += await self._start_all(host, due, lease_until)
+                found += await self._start_all(host, due, lease_until, by)
             except StoreUnavailable:
                 if not found:
                     raise
@@ -93,10 +95,12 @@ class Resumes:
                 break
         return found
 
-    async def _start_all(self, host: str, claimed: Sequence[Due], lease_until: int) -> list[Resume]:
+    async def _start_all(
+        self, host: str, claimed: Sequence[Due], lease_until: int, by: Actor | None
+    ) -> list[Resume]:
         """What was claimed, ready for the host. One run that cannot be read does not hold up the others."""
         started = await asyncio.gather(
-            *(self._hand_out(host, due, lease_until) for due in claimed), return_exceptions=True
+            *(self._hand_out(host, due, lease_until, by) for due in claimed), return_exceptions=True
         )
         away: StoreUnavailable | None = None
         found = []
@@ -114,9 +118,9 @@ class Resumes:
             raise away
         return found
 
-    async def _hand_out(self, host: str, due: Due, lease_until: int) -> Resume | None:
+    async def _hand_out(self, host: str, due: Due, lease_until: int, by: Actor | None) -> Resume | None:
         if due.tries <= MAX_TRIES:
-            return await self._start(host, due, lease_until)
+            return await self._start(host, due, lease_until, by)
         # before the run is read, for one that cannot be read ends here too
         error = await self._store.handovers.last_error(due.member)
         await self._store.handovers.end(
@@ -128,7 +132,7 @@ class Resumes:
         log.warning("resume.failed", run=due.member, tries=MAX_TRIES)
         return None
 
-    async def _start(self, host: str, due: Due, lease_until: int) -> Resume | None:
+    async def _start(self, host: str, due: Due, lease_until: int, by: Actor | None) -> Resume | None:
         try:
             run = await self._store.read(due.member)
         except NotFound:
@@ -137,7 +141,7 @@ class Resumes:
             await self._store.finish(self._store.queue(due.partition, host), due.token, {due.member: None})
             return None
         body = json.dumps(run.results(), ensure_ascii=False)
-        started = await self._store.handovers.start(run, due.token, body)
+        started = await self._store.handovers.start(run, due.token, body, by=by.model_dump() if by else None)
         if started is None:
             return None
         frozen, key = started
@@ -161,7 +165,7 @@ class Resumes:
         if taken.word != "taken":
             return None
         due = Due(partition_of(run_id, self._store.partitions), run_id, taken.number, token)
-        return await self._start(taken.host, due, lease_until)
+        return await self._start(taken.host, due, lease_until, None)
 
     async def ack(self, run_id: str, lease: str, *, by: Actor) -> Run:
         """The host has taken the run up. Saying it again is fine. Raises LeaseLost."""
@@ -196,6 +200,8 @@ class Resumes:
         """Say what became of a run under a lease. The same again is fine. Raises NotFound or LeaseLost."""
         run = await self._run(run_id)
         if not await self._store.handovers.end(run_id, run.doc.host, lease, ending):
+            if ending.by is not None:
+                await self._store.refuse(run, None, by=ending.by, via="host", reason=LeaseLost.slug)
             raise LeaseLost
         return await self._run(run_id)
 

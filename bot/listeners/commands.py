@@ -8,13 +8,15 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 
 from bot import words
 from bot.cards.blocks import Block, context, header, line, markup, piece, rich
-from bot.cards.text import cut, date, visible
+from bot.cards.heading import title_of
+from bot.cards.text import cut, date, shown, visible
 from bot.listeners.people import person_of
 from core.engine import ResumeEngine
 from core.errors import CannotVerify, StoreUnavailable
 from core.gates import Gate, Kind
 from core.policy import Person, is_among
 from core.runs import Run
+from core.shown import shown_run
 
 COMMAND: Final = "/gates"
 SHOWN: Final = 20
@@ -70,7 +72,8 @@ class Gates:
             if gate.pending and (admin or await self._may_decide(run, gate, person)):
                 if len(found) == SHOWN:
                     return found, True
-                found.append((run, gate))
+                shown = shown_run(run, self._engine.redaction)
+                found.append((shown, shown.gates[gate.doc.index]))
             if looked_at == LOOKED_AT:
                 return found, True
         return found, False
@@ -101,6 +104,9 @@ def _line(run: Run, gate: Gate) -> Block:
         first = gate.asks.questions[0]
         asked = [piece(f"{visible(first.header)}: ", bold=True), piece(cut(visible(first.question), 240))]
         return line(piece(title), *asked)
+    if gate.doc.kind in (Kind.FORM, Kind.LINK):
+        what = words.FILL if gate.doc.kind is Kind.FORM else words.LINK
+        return line(piece(title), piece(what, bold=True), piece(shown(title_of(gate), 80)))
     what = words.APPROVAL if gate.doc.kind is Kind.APPROVAL else words.CUSTOM
     return line(piece(title), piece(what, bold=True), piece(cut(visible(gate.doc.tool_name), 80), code=True))
 

@@ -15,13 +15,16 @@ from core.gates import Action, Gate
 from core.ids import run_of
 from core.policy import Person
 from core.runs import Run
+from core.store.indexes import names_for
 
 
 async def listed(call: Call, query: GatesQuery) -> web.Response:
     items: list[GateItem] = []
     looked_at = 0
     last: tuple[int, str] | None = position_of(query.cursor, "gate") if query.cursor is not None else None
-    gates = call.engine.gates(only_open=query.status == "pending", before=last)
+    pending = query.status == "pending"
+    names = _indexes(query, call) if pending else []
+    gates = call.engine.gates(only_open=pending, names=names, before=last)
     async with contextlib.aclosing(gates):
         async for position, run, gate in gates:
             if len(items) == query.limit or looked_at == MAX_LOOKED_AT:
@@ -56,6 +59,17 @@ async def decide(call: Call, body: DecideBody) -> web.Response:
         )
     )
     return answer(GateDetail.of(run, run.gates[index]))
+
+
+def _indexes(query: GatesQuery, call: Call) -> list[str]:
+    """The indexes that hold all that can match, so that a page costs the same in any crowd. None: look at all."""
+    if query.user:
+        return names_for(query.user, home=call.engine.home, admins=call.engine.admins)
+    if query.channel and not query.channel.startswith(
+        "D"
+    ):  # a person's own channel is known once the card is there
+        return [f"channel:{query.channel}"]
+    return [f"host:{query.host}"] if query.host else []
 
 
 def _matches(query: GatesQuery, run: Run, gate: Gate, admins: Sequence[str]) -> bool:

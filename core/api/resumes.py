@@ -12,7 +12,9 @@ from core.api.views import ClaimView, ResumeView, RunView
 
 
 async def claim(call: Call, body: ClaimBody) -> web.Response:
-    claimed = call.engine.resumes.claim(body.host, limit=body.limit, wait_s=body.wait_s, lease_s=body.lease_s)
+    claimed = call.engine.resumes.claim(
+        body.host, limit=body.limit, wait_s=body.wait_s, lease_s=body.lease_s, by=call.caller
+    )
     found = await call.work.wait(claimed) or []
     about(runs=" ".join(resume.run.id for resume in found))
     return answer(ClaimView(resumes=[ResumeView.of(resume, json.loads(resume.body)) for resume in found]))

@@ -168,7 +168,7 @@ class GateDetail(GateItem):
             args=gate.doc.args if gate.edited is None else gate.edited,
             reason=gate.doc.reason,
             risk=gate.doc.risk,
-            policy=gate.policy,
+            policy=Policy.model_validate(gate.policy.model_dump()),  # the defaults too
             offered=list(gate.doc.offered) if gate.pending else [],
             form=gate.doc.form,
             link=gate.doc.link,

@@ -7,13 +7,13 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from redis.asyncio import Redis
-
 from core.gates import Gate
 from core.ids import new_token
+from core.record import Record
 from core.runs import Run, RunStatus
 from core.store import lua
 from core.store.codec import spliced
+from core.store.connect import Client
 from core.store.keys import Keys
 from core.store.merging import merged
 from core.store.reach import reachable
@@ -42,18 +42,19 @@ class Ending:
     last_error: str | None = None
     event: str | None = None
 
-    def command(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"status": self.status, **self._said(self.error)}
+    def command(self, record: Record) -> dict[str, Any]:
+        """What the script takes; ``record`` says what of an error stands in the audit."""
+        found: dict[str, Any] = {"status": self.status, **self._said(self.error, record)}
         if self.retry_at is not None:
             found["retry_at"] = self.retry_at
         if self.event is not None:
             found["event"] = self.event
         if self.max_tries is not None:
-            found["last"] = {"tries": self.max_tries, **self._said(self.last_error)}
+            found["last"] = {"tries": self.max_tries, **self._said(self.last_error, record)}
         return found
 
-    def _said(self, error: str | None) -> dict[str, Any]:
-        fields = _by(self.by, self.via) + spliced({"reason": error})
+    def _said(self, error: str | None, record: Record) -> dict[str, Any]:
+        fields = _by(self.by, self.via) + spliced({"reason": record.text(error)})
         return {"fields": fields} | ({"error": error} if error else {})
 
 
@@ -77,52 +78,52 @@ class Push(NamedTuple):
 class Handovers:
     """Hands runs over. Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write."""
 
-    def __init__(self, store: Store, client: Redis) -> None:
+    def __init__(self, store: Store, client: Client) -> None:
         self._store = store
         self._redis: Any = client
 
-    async def start(self, run: Run, token: str, body: str) -> tuple[str, str] | None:
+    async def start(
+        self, run: Run, token: str, body: str, *, by: Fields | None = None
+    ) -> tuple[str, str] | None:
         """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time.
 
         None if the run is gone, or the lease is no longer ours.
         """
-        command = {"token": token, "body": body, "key": f"{run.id}:{run.attempt}"}
-        frozen = await self._store._about(lua.START_RESUME, run.id, run.doc.host, command)
+        key, fields = f"{run.id}:{run.attempt}", _by(by, "host")
+        command = {"token": token, "body": body, "key": key, "fields": fields}
+        frozen = await self._store.about_run(lua.START_RESUME, run, command)
         return (frozen[0], frozen[1]) if frozen else None
 
     async def end(self, run_id: str, host: str, token: str, ending: Ending) -> bool:
         """Say what became of a claimed run. Returns whether the lease was held."""
-        command = {"token": token, **ending.command()}
-        return bool(await self._step(lua.END_RESUME, run_id, host, command) == "ended")
+        command = {"token": token, **ending.command(self._store.record)}
+        dead = self._store.keys_of(run_id).dead
+        return bool(await self._store.about(lua.END_RESUME, run_id, host, (), command, [dead]) == "ended")
 
     async def last_error(self, run_id: str) -> str | None:
         """What a run's host last said went wrong, without reading the rest of the run."""
-        keys = self._store._of(run_id)
-        with reachable():
+        keys = self._store.keys_of(run_id)
+        async with reachable():
             return await self._redis.hget(keys.run(run_id), "error") or None
 
     async def take(self, run_id: str, token: str, lease_until: int) -> Taken:
         """Take one run that has a callback off its queue, to push it (see `scripts/take.lua`)."""
-        keys = self._store._of(run_id)
-        with reachable():
+        keys = self._store.keys_of(run_id)
+        async with reachable():
             host = await self._redis.hget(keys.run(run_id), "host")
         if host is None:
             return Taken("over", 0, "")
         command = {"token": token, "lease_until": lease_until}
-        word, number = await self._store._about(lua.TAKE, run_id, host, command)
+        word, number = await self._store.about(lua.TAKE, run_id, host, (), command)
         return Taken(word, int(number), host)
 
-    async def push(self, run: Run, message: str) -> Push | None:
+    async def freeze(self, run: Run, message: str) -> Push | None:
         """Freeze what a run's callback is sent. Returns it as it was frozen the first time; None if there is none."""
-        key, field = self._store._of(run.id).run(run.id), f"message:{run.attempt}"
-        with reachable():
-            pipe = self._redis.pipeline(transaction=False)
-            pipe.hsetnx(key, field, message)
-            pipe.hsetnx(key, "pushed_since", self._store.clock.now_ms())
-            pipe.hmget(key, "callback", field, "pushed_since")
-            callback, frozen, since = (await pipe.execute())[-1]
-        if callback is None:
+        command = {"attempt": run.attempt, "message": message}
+        found = await self._store.about_run(lua.FREEZE, run, command)
+        if not found or found[0] is None:
             return None
+        callback, frozen, since = found
         where = json.loads(callback)
         return Push(where["url"], where["secret"], frozen, int(since))
 
@@ -141,7 +142,7 @@ class Handovers:
     async def requeue(self, run: Run, *, by: Fields, via: str) -> str:
         """Put a dead letter back into its queue. Returns requeued, missing or other (see `scripts/requeue.lua`)."""
         command = {"token": new_token(), "fields": _by(by, via)}
-        return str(await self._step(lua.REQUEUE, run.id, run.doc.host, command))
+        return str(await self._store.about_run(lua.REQUEUE, run, command, [self._dead(run)]))
 
     async def reopen(
         self,
@@ -156,16 +157,22 @@ class Handovers:
         gates = [
             {
                 "deadline": deadline,
-                "fields": spliced({"kind": gate.doc.kind, "args_digest": gate.doc.args_digest}),
+                "fields": spliced(self._store.record.gate_opened(gate.doc)),
             }
             for gate, deadline in deadlines
         ]
-        command = {"token": new_token(), "by": json.dumps(by), "via": via, "gates": gates, "due": due}
-        return str(await self._step(lua.REOPEN, run.id, run.doc.host, command))
+        command = {
+            "made": run.doc.created_at,
+            "token": new_token(),
+            "by": json.dumps(by),
+            "via": via,
+            "gates": gates,
+            "due": due,
+        }
+        return str(await self._store.about_run(lua.REOPEN, run, command, [self._dead(run)]))
 
-    async def _step(self, script: lua.Script, run_id: str, host: str, command: Fields) -> Any:
-        """A script that also gets the dead letters, as its last key."""
-        return await self._store._about(script, run_id, host, command, [self._store._of(run_id).dead])
+    def _dead(self, run: Run) -> str:
+        return self._store.keys_of(run.id).dead
 
 
 def _by(by: Fields | None, via: str) -> str:

@@ -7,12 +7,11 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, NamedTuple
 
-from redis.asyncio import Redis
-
 from core.errors import StoreUnavailable
 from core.gates import GateDoc
 from core.ids import run_of
 from core.runs import RunDoc
+from core.store.connect import Client
 from core.store.cursors import Cursor, Place
 from core.store.keys import Keys
 from core.store.merging import merged
@@ -33,13 +32,13 @@ class Entry(NamedTuple):
 class Tail:
     """Reads the audit of all partitions from their ends on. Raises StoreUnavailable when Redis cannot be reached."""
 
-    def __init__(self, client: Redis, partitions: int) -> None:
+    def __init__(self, client: Client, partitions: int) -> None:
         self._redis: Any = client
         self._partitions = partitions
 
     async def end(self) -> Cursor:
         """Where the audit ends at this moment."""
-        with reachable():
+        async with reachable():
             ends = await asyncio.gather(
                 *(self._redis.xrevrange(Keys(p).audit, "+", "-", count=1) for p in range(self._partitions))
             )
@@ -78,7 +77,7 @@ class Tail:
             start = page[-1].place
 
     async def _page(self, partition: int, after: Place, until: str) -> list[Entry]:
-        with reachable():
+        async with reachable():
             rows = await self._redis.xrange(Keys(partition).audit, f"({after}", until, count=PAGE)
             lines = [json.loads(fields["event"]) for _, fields in rows]
             events = await self._with_facts(Keys(partition), lines)

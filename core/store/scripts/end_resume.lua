@@ -1,9 +1,9 @@
--- Whoever has a run under a lease says what became of it. KEYS: of a run, last: the dead letters.
+-- Whoever has a run under a lease says what became of it. KEYS: of a run, then 12 the dead letters.
 -- cmd: token, status (resumed | lost | failed, or settled with retry_at (ms): hand it out again), error?, fields (audit),
--- event (audit, if a run that is handed out again is worth one)?, last {tries, error, fields}?: a run that was handed out
+-- event (audit, of a run that is handed out again, else run.returned)?, last {tries, error, fields}?: a run that was handed out
 -- so often is not handed out again, but failed.
 -- Returns ended | lost; the same word on the same lease again is ended, and changes nothing.
-local DEAD = KEYS[#KEYS]
+local DEAD = KEYS[12]
 if redis.call('EXISTS', RUN) == 0 then
   return 'lost'
 end
@@ -25,9 +25,7 @@ redis.call('HSET', RUN, 'status', status, 'ended_by', this, 'error', said.error 
 if retry_at then
   redis.call('ZADD', QUEUE, retry_at, cmd.run)
   redis.call('HSET', QUEUE_LEASES, cmd.run, cjson.encode({tries = record.tries}))
-  if cmd.event then
-    audit(cmd.event, nil, cmd.fields)
-  end
+  audit(cmd.event or 'run.returned', nil, cmd.fields)
   bell('queue ' .. cmd.partition .. ' ' .. redis.call('HGET', RUN, 'host'))
 else
   unschedule(QUEUE, QUEUE_LEASES, cmd.run)

@@ -1,9 +1,9 @@
 -- Has people decide a failed run again: every gate is pending as it was at first, and what comes of it is another attempt
--- with another key. The decisions of before stay in the audit. KEYS: of a run, last: the dead letters.
--- cmd: token (of this call), by (JSON text), via, gates: [{deadline (ms), fields (audit)}], due (ms by the name of what
--- else falls due: remind, escalate).
+-- with another key. The decisions of before stay in the audit. KEYS: of a run, then 12 the dead letters.
+-- cmd: made (ms), token (of this call), by (JSON text), via, gates: [{deadline (ms), fields (audit)}], due (ms by the name
+-- of what else falls due: remind, escalate).
 -- Returns reopened (also when this very call was heard before) | missing | other.
-local DEAD = KEYS[#KEYS]
+local DEAD = KEYS[12]
 local run = redis.call('HMGET', RUN, 'status', 'mended_by')
 if not run[1] then
   return 'missing'
@@ -24,6 +24,10 @@ redis.call('HSET', RUN, 'status', 'waiting', 'open', #cmd.gates, 'attempt', atte
   'mended_by', cmd.token)
 redis.call('ZREM', DEAD, cmd.run)
 redis.call('ZREM', SETTLED, cmd.run)
+redis.call('ZADD', OPEN, cmd.made, cmd.run)
+for number = cmd.first_index, #KEYS do
+  redis.call('ZADD', KEYS[number], cmd.made, cmd.run)
+end
 local said = ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"'
 audit('run.reopened', nil, said .. ',"attempt":' .. attempt)
 local earliest
@@ -31,7 +35,6 @@ for i, gate in ipairs(cmd.gates) do
   local index, id = i - 1, gate_id(i - 1)
   redis.call('HSET', RUN, index .. ':status', 'pending', index .. ':deadline', string.format('%.0f', gate.deadline))
   redis.call('HINCRBY', RUN, index .. ':rev', 1)
-  redis.call('ZADD', OPEN, redis.call('ZSCORE', GATES, id) or now, id)
   audit('gate.opened', id, said .. gate.fields)
   earliest = math.min(earliest or gate.deadline, gate.deadline)
 end

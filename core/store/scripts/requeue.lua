@@ -1,8 +1,8 @@
 -- Puts a run that failed or was lost back into its host's queue: the same bytes, the same key, its tries from one on.
 -- A run whose callback was given up is still in its queue; then only the callback is tried again.
--- KEYS: of a run, last: the dead letters. cmd: token (of this call), fields (audit).
+-- KEYS: of a run, then 12 the dead letters. cmd: token (of this call), fields (audit).
 -- Returns requeued (also when this very call was heard before) | missing | other.
-local DEAD = KEYS[#KEYS]
+local DEAD = KEYS[12]
 local run = redis.call('HMGET', RUN, 'status', 'mended_by', 'callback')
 if not run[1] then
   return 'missing'
