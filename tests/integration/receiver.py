@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from socket import AF_INET, AddressFamily
@@ -52,12 +53,12 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}/hook?token=in-the-url"
 
     @contextlib.asynccontextmanager
-    async def serving(self) -> AsyncIterator[Receiver]:
+    async def serving(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[Receiver]:
         app = web.Application(client_max_size=8 << 20)
         app.router.add_post("/hook", self._hook)
         app.router.add_route("*", "/{other:.*}", self._other)
-        server = TestServer(app, host="127.0.0.1")
-        await server.start_server()
+        server = TestServer(app, host="127.0.0.1", scheme="https" if tls else "http")
+        await server.start_server(ssl=tls)
         assert server.port
         self.port = server.port
         try:

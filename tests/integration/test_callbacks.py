@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import freezegun
 import pytest
 from aiohttp.resolver import ThreadedResolver
 from dirty_equals import IsPartialDict
@@ -33,6 +36,7 @@ from tests.integration.receiver import SECRET, Names, Receiver
 from tests.integration.test_crash import doomed
 from tests.runs import FOCUSED, approval, body, question_call, run_request
 from tests.stores import events
+from tests.tls import Authority
 
 CI = Key(key="ci")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -421,6 +425,34 @@ async def test_a_name_that_leads_to_a_private_address_is_refused(
     run = await settled(engine, url)
     await worker(engine, resolver=Names([[address]])).run_once()
     assert (await engine.run(run.id)).error == f"callback: refused, 'h.example' is or leads to {error}"
+
+
+async def test_a_certificate_has_to_be_trusted_and_of_the_name_in_the_url(
+    new_engine: NewEngine, tmp_path: Path, clock: FrozenDateTimeFactory
+) -> None:
+    clock.move_to(time_of_this_machine())
+    authority = Authority(tmp_path)
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(*authority.issue("receiver"))
+    trusting = ssl.create_default_context(cafile=authority.ca)
+    engine = new_engine(callback_allow=(LOOPBACK,))
+    async with Receiver().serving(served) as receiver:
+        run = await settled(engine, f"https://127.0.0.1:{receiver.port}/hook")
+        named = await settled(engine, f"https://hooks.example.com:{receiver.port}/hook")
+        names = Names([["127.0.0.1"]])
+        await worker(engine, resolver=names).run_once()
+        clock.tick(2)
+        assert receiver.posts == []
+        await worker(engine, resolver=names, tls=trusting).run_once()
+        assert [post.message["run"]["id"] for post in receiver.posts] == [run.id]
+    assert (await engine.run(run.id)).status == "resumed"
+    refused = "callback: it cannot be reached (ClientConnectorCertificateError)"
+    assert (await engine.run(named.id)).error == refused
+
+
+def time_of_this_machine() -> datetime:
+    """TLS looks at the real clock, whatever a test makes of it."""
+    return datetime.fromtimestamp(freezegun.api.real_time(), UTC)
 
 
 async def test_the_names_of_this_machine_lead_to_it_and_are_refused(new_engine: NewEngine) -> None:
