@@ -22,7 +22,7 @@ from tests.conftest import HOME, Members
 
 @contextlib.asynccontextmanager
 async def engine_on(
-    url: str, wait: Wait | None = None, *, record: Record | None = None
+    url: str, wait: Wait | None = None, *, record: Record | None = None, **more: Any
 ) -> AsyncIterator[ResumeEngine]:
     """An engine on the server at a URL, as one more process would have it."""
     client = fast_client(url)
@@ -30,7 +30,7 @@ async def engine_on(
     bell.start()
     try:
         store = Store(client, partitions=4, clock=WallClock(), record=record, wait=wait)
-        yield ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members())
+        yield ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members(), **more)
     finally:
         await bell.stop()
         await client.aclose()
