@@ -10,12 +10,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from core.clock import iso
-from core.errors import AlreadySettled, ArgumentsChanged, Expired, Invalid, NotAllowed, NotFound
+from core.errors import (
+    AlreadySettled,
+    ArgumentsChanged,
+    AskgateError,
+    Expired,
+    Invalid,
+    NotAllowed,
+    NotFound,
+    Refused,
+)
 from core.escalations import MAX_TIMEOUT_S
 from core.gates import Gate, Kind, Vote, speaker
 from core.ids import run_of
 from core.opening import check_decidable
-from core.policy import Actor, Directory, Key, Person, Policy, Principal, check_allowed, is_among
+from core.policy import Actor, Directory, Person, Policy, Principal, check_admin, check_allowed
 from core.runs import Run
 from core.store.codec import spliced
 from core.store.store import Store
@@ -40,28 +49,26 @@ class Amendments:
 
         Raises NotAllowed, CannotVerify, Invalid, NotFound, AlreadySettled, Expired or StoreUnavailable.
         """
-        await self._check_admin(by)
 
         async def later(run: Run, found: Gate) -> Item:
             deadline = found.deadline + seconds * 1000
-            latest = found.created_at + MAX_TIMEOUT_S * 1000
+            latest = found.opened_at + MAX_TIMEOUT_S * 1000
             if seconds < 1 or deadline > latest:
                 raise Invalid(f"wanted a later deadline, at most 30 days after it was opened ({iso(latest)})")
             return {"deadline": deadline, "fields": spliced({"until": iso(deadline)})}
 
-        return await self._amend(gate, "gate.extended", later, by=by, via=via)
+        return await self._amend(gate, "gate.extended", later, by=by, via=via, admin=True)
 
     async def reassign(self, gate: str, deciders: Sequence[Principal], *, by: Actor, via: str) -> Run:
         """Let others decide a gate, instead of those who might so far; votes of who may no longer are void.
 
         Raises as `extend` does, and NobodyMayDecide.
         """
-        await self._check_admin(by)
 
         async def handed_over(run: Run, found: Gate) -> Item:
             return await self._policy(run, found, tuple(deciders), found.votes, reason=None)
 
-        return await self._amend(gate, "gate.reassigned", handed_over, by=by, via=via)
+        return await self._amend(gate, "gate.reassigned", handed_over, by=by, via=via, admin=True)
 
     async def delegate(self, gate: str, to: Person, *, by: Person, via: str) -> Run:
         """A person who is named as a decider of a gate names another in their stead, and has no vote any longer.
@@ -106,16 +113,12 @@ class Amendments:
         policy = gate.policy.model_copy(update={"deciders": deciders})
         check_decidable(gate.doc, policy, run.doc, self._admins, home=self._home)
         void = [vote.by for vote in votes if not await self._may_decide(run, gate, policy, vote.by)]
-        fields = {
-            "reason": reason,
-            "deciders": list(deciders),
-            "void": [by.model_dump() for by in void] or None,
-        }
+        named = [by.model_dump() for by in void] or None
         return {
             "policy": Policy.model_dump_json(policy),
             "void": [speaker(by) for by in void],
             "votes": " ".join(vote.token for vote in gate.votes),
-            "fields": spliced(fields),
+            "fields": spliced({"reason": reason, "deciders": list(deciders), "void": named}),
         }
 
     async def _may_decide(self, run: Run, gate: Gate, policy: Policy, by: Actor) -> bool:
@@ -137,27 +140,41 @@ class Amendments:
         return True
 
     async def _amend(
-        self, gate: str, event: str, change: Callable[[Run, Gate], Awaitable[Item]], *, by: Actor, via: str
+        self,
+        gate: str,
+        event: str,
+        change: Callable[[Run, Gate], Awaitable[Item]],
+        *,
+        by: Actor,
+        via: str,
+        admin: bool = False,
     ) -> Run:
         run_id, index = run_of(gate)
         for _ in range(STALE_TRIES):
             run = await self._store.read(run_id)
             if run is None or index >= len(run.gates):
                 raise NotFound(f"There is no gate {gate}.")
-            item = _item(run.gates[index], await change(run, run.gates[index]))
+            found = run.gates[index]
+            try:
+                if admin:
+                    await check_admin(self._admins, by, home=self._home, directory=self._directory)
+                item = _item(found, await change(run, found))
+            except (Refused, Invalid) as refusal:
+                raise await self._refused(run, found, by, via, refusal) from None
             word, _ = await self._store.amend(run, [item], event=event, by=by.model_dump(), via=via)
             if word == "amended":
                 return await self._store.read(run_id) or run
             if word != "stale":
-                extra = {"run": run, "gate": run.gates[index]}
-                raise Expired(extra=extra) if word == "expired" else AlreadySettled(extra=extra)
+                extra = {"run": run, "gate": found}
+                late = Expired(extra=extra) if word == "expired" else AlreadySettled(extra=extra)
+                raise await self._refused(run, found, by, via, late)
         raise ArgumentsChanged("The gate keeps changing; try again.")
 
-    async def _check_admin(self, by: Actor) -> None:
-        if isinstance(by, Key):
-            return
-        if not await is_among(self._admins, by, home=self._home, channel=None, directory=self._directory):
-            raise NotAllowed("Only an admin (ASKGATE_ADMINS) may do this.")
+    async def _refused(
+        self, run: Run, gate: Gate, by: Actor, via: str, refusal: AskgateError
+    ) -> AskgateError:
+        await self._store.refuse(run, gate.id, by=by.model_dump(), via=via, reason=refusal.slug)
+        return refusal
 
 
 def _item(gate: Gate, change: Item) -> Item:

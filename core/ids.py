@@ -20,8 +20,16 @@ def new_token() -> str:
     return str(ULID())
 
 
-def new_run_id(partition: int) -> str:
-    return f"run_{partition:02d}_{new_token()}"
+def new_run_id(partition: int, now_ms: int) -> str:
+    return f"run_{partition:02d}_{ULID.from_timestamp(now_ms)}"
+
+
+def made_ms(run_id: str) -> int:
+    """When a run's id was made, in ms: none of its events is from before. Raises NotFound for what is no run's id."""
+    match = _RUN.fullmatch(run_id)
+    if not match:
+        raise NotFound("There is no such run.")
+    return int(ULID.from_str(match[2]).milliseconds)
 
 
 def gate_id(run_id: str, index: int) -> str:

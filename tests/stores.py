@@ -13,20 +13,24 @@ from urllib.parse import quote
 from core.bell import Bell
 from core.clock import WallClock
 from core.engine import ResumeEngine
+from core.record import Record
+from core.settings import Wait
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
 from tests.conftest import HOME, Members
 
 
 @contextlib.asynccontextmanager
-async def engine_on(url: str) -> AsyncIterator[ResumeEngine]:
+async def engine_on(
+    url: str, wait: Wait | None = None, *, record: Record | None = None, **more: Any
+) -> AsyncIterator[ResumeEngine]:
     """An engine on the server at a URL, as one more process would have it."""
     client = fast_client(url)
     bell = Bell(listening_client(url))
     bell.start()
     try:
-        store = Store(client, partitions=4, clock=WallClock())
-        yield ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members())
+        store = Store(client, partitions=4, clock=WallClock(), record=record, wait=wait)
+        yield ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members(), **more)
     finally:
         await bell.stop()
         await client.aclose()
@@ -34,7 +38,7 @@ async def engine_on(url: str) -> AsyncIterator[ResumeEngine]:
 
 async def events(engine: ResumeEngine, run_id: str) -> list[dict[str, Any]]:
     """A run's audit events, oldest first."""
-    return [json.loads(line) for _, line in await engine.store.audit_of(run_id)]
+    return [json.loads(line) async for _, line in engine.store.audit.of_run(run_id)]
 
 
 class Lossy:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import re
 from collections.abc import AsyncGenerator
 
 import structlog
@@ -13,21 +11,19 @@ from aiohttp import web
 from core.api.call import Call, about
 from core.api.problems import Malformed, invalid
 from core.api.requests import AuditQuery
+from core.audit import Event, Position
 from core.errors import StoreUnavailable
-from core.ids import partition_of, run_of
+from core.ids import run_of
 
 log = structlog.get_logger(__name__)
 MEDIA_TYPE = "application/x-ndjson"
-_CURSOR = re.compile(r"[0-9]{1,15}-[0-9]{1,15}-[0-9]{1,4}")
 _BATCH = 64 * 1024
 
 
 async def lines(call: Call, query: AuditQuery) -> web.StreamResponse:
-    if query.after is not None and not _CURSOR.fullmatch(query.after):
-        item = {"loc": ["after"], "msg": "wanted the id of a line of the audit", "type": "cursor"}
-        raise invalid([item], Malformed)
+    after = _position(query.after)
     about(**query.model_dump(include={"run", "gate"}, exclude_none=True))
-    async with contextlib.aclosing(_events(call, query)) as events:
+    async with contextlib.aclosing(_events(call, query, after)) as events:
         # the first one before the status is out: a store that is away is a 503
         first = await anext(events, None)
         response = web.StreamResponse(headers={"Content-Type": MEDIA_TYPE, "Cache-Control": "no-store"})
@@ -44,41 +40,36 @@ async def lines(call: Call, query: AuditQuery) -> web.StreamResponse:
     return response
 
 
-async def _send(
-    response: web.StreamResponse, first: tuple[str, str], events: AsyncGenerator[tuple[str, str]]
-) -> None:
-    batch = _line(*first)
-    async for cursor, event in events:
-        batch += _line(cursor, event)
+async def _send(response: web.StreamResponse, first: Event, events: AsyncGenerator[Event]) -> None:
+    batch = _line(first)
+    async for event in events:
+        batch += _line(event)
         if len(batch) >= _BATCH:
             await response.write(batch)
             batch = b""
     await response.write(batch)
 
 
-def _line(cursor: str, event: str) -> bytes:
-    return f'{{"id":"{cursor}",{event[1:]}\n'.encode()
+def _line(event: Event) -> bytes:
+    return f"{event.exported()}\n".encode()
 
 
-async def _events(call: Call, query: AuditQuery) -> AsyncGenerator[tuple[str, str]]:
-    store = call.engine.store
-    run_id = query.run
+async def _events(call: Call, query: AuditQuery, after: Position | None) -> AsyncGenerator[Event]:
+    log_of_all, run_id = call.engine.store.audit, query.run
     if query.gate is not None:
         run_id, named = run_of(query.gate)[0], query.run
         if named not in (None, run_id):
             return
-    if run_id is None:
-        async for found in store.audit(query.after):
-            yield found
-        return
-    partition_of(run_id, store.partitions)
-    after = _position(query.after) if query.after else None
-    for cursor, event in await store.audit_of(run_id):
-        if after is not None and _position(cursor) <= after:
-            continue
-        if query.gate is None or json.loads(event)["gate"] == query.gate:
-            yield cursor, event
+    events = log_of_all.events(after) if run_id is None else log_of_all.of_run(run_id, after)
+    about_gate = f'","gate":"{query.gate}"'
+    async with contextlib.aclosing(events):
+        async for event in events:
+            if query.gate is None or about_gate in event.line:
+                yield event
 
 
-def _position(cursor: str) -> tuple[int, ...]:
-    return tuple(map(int, cursor.split("-")))
+def _position(after: str | None) -> Position | None:
+    try:
+        return None if after is None else Position.parse(after)
+    except ValueError as error:
+        raise invalid([{"loc": ["after"], "msg": str(error), "type": "cursor"}], Malformed) from None

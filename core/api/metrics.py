@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from core.audit import Position
 from core.errors import StoreUnavailable
 from core.store.store import Store
 
@@ -22,7 +23,7 @@ class Metrics:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._seen = f"{store.clock.now_ms()}-0-0"
+        self._seen = Position(store.clock.now_ms(), 0, 0)
         self._reading = asyncio.Lock()
         self._registry = CollectorRegistry()
         self._opened = self._counter("askgate_gates_opened", "Gates that were opened.", "kind")
@@ -53,9 +54,9 @@ class Metrics:
         return generate_latest(self._registry)
 
     async def _read_audit(self) -> None:
-        async with contextlib.aclosing(self._store.audit(self._seen)) as events:
-            async for cursor, line in events:
-                self._seen = cursor
+        async with contextlib.aclosing(self._store.audit.events(self._seen)) as events:
+            async for position, line in events:
+                self._seen = position
                 event = json.loads(line)
                 match event["event"]:
                     case "gate.opened":

@@ -1,11 +1,12 @@
--- Changes who may decide pending gates, or until when. All of it or nothing. KEYS: of a run, then 11 the call's token.
+-- Changes who may decide pending gates, or until when. All of it or nothing. KEYS: of a run, then 12 the call's token.
 -- cmd: event, by (JSON text), via, items: [{index, rev, policy (JSON text)?, deadline (ms)?, fields (audit),
--- void (speakers whose votes no longer count)?, votes (tokens of the votes that this was found out about)}],
--- flag (a field of the run to set to 1)?. Returns {word, index}: amended | missing | expired | taken | stale.
+-- void (people whose votes no longer count)?, votes (tokens of the votes that this was found out about)}],
+-- flag (a field of the run to set to 1)?, index (the names of the indexes from here on), made (ms).
+-- Returns {word, index}: amended | missing | expired | taken | stale.
 if redis.call('EXISTS', RUN) == 0 then
   return {'missing', -1}
 end
-if redis.call('EXISTS', KEYS[11]) == 1 then
+if redis.call('EXISTS', KEYS[12]) == 1 then
   return {'amended', -1} -- the reply of the first try was lost
 end
 expire_overdue()
@@ -34,9 +35,9 @@ for _, item in ipairs(cmd.items) do
   if item.policy then
     redis.call('HSET', RUN, item.index .. ':policy', item.policy)
   end
-  for _, speaker in ipairs(item.void or {}) do
+  for _, person in ipairs(item.void or {}) do
     for place = #item.old, 1, -1 do
-      if item.old[place].speaker == speaker then
+      if item.old[place].person == person then
         table.remove(item.old, place)
       end
     end
@@ -48,7 +49,10 @@ for _, item in ipairs(cmd.items) do
   redis.call('HINCRBY', RUN, item.index .. ':rev', 1)
   audit(cmd.event, gate_id(item.index), ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"' .. item.fields)
 end
-redis.call('SET', KEYS[11], '1', 'PX', 60000)
+redis.call('HSET', RUN, 'index', cmd.index)
+for number = cmd.first_index, #KEYS do
+  redis.call('ZADD', KEYS[number], cmd.made, cmd.run)
+end
 if cmd.flag then
   redis.call('HSET', RUN, cmd.flag, '1')
 end
@@ -57,4 +61,5 @@ if earliest then
   schedule(AGENDA, LEASES, 'expire:' .. cmd.run, earliest)
 end
 changed()
+heard_before()
 return {'amended', -1}
