@@ -240,6 +240,8 @@ class Withdraw:
         count = self._do(world, run)
         if self.outcome == "cancelled":
             assert said.word == (DONE if count else "not-waiting"), said
+            if not count:
+                world.refused(run, None, run.owner, "api", said.word)
         else:
             assert (said.word, said.result) == (DONE, count)
 
@@ -288,6 +290,7 @@ class Amend:
         assert said.word in why
         if said.word in LATE:
             world.sweep(run)
+        world.refused(run, run.gates[self.number], self.who, via(self.who), said.word)
 
     def unheard(self, world: World, run: Run) -> None:
         if self._why_not(world, run):
