@@ -32,7 +32,6 @@ from hypothesis.stateful import (
 from core.agenda import LEASE_MS, Worker
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
-from core.gates import Vote
 from core.ids import new_token
 from core.requests import RunRequest
 from core.resumes import MAX_TRIES, Resume
@@ -40,9 +39,10 @@ from core.store import lua
 from core.store.connect import fast_client
 from core.store.keys import Keys, leases
 from tests import model
+from tests.agreement import TOLD, expected, in_some_order, index_of, seen
 from tests.conftest import HOME, Members
 from tests.histories import FAULTS, OPENINGS, STEPS, Opening
-from tests.model import Json, Run, World, iso, named
+from tests.model import Json, Run, World, iso
 from tests.steps import (
     AWAY,
     CI,
@@ -448,64 +448,6 @@ class Machine(RuleBasedStateMachine):
                 keys.open,
             ):
                 assert not await self.redis.exists(key)
-
-
-TOLD = ("event", "gate", "by", "from", "at", *model.TOLD_BESIDES)
-
-
-def index_of(gate: str | None) -> int | None:
-    return None if gate is None else int(gate.rpartition("_")[2])
-
-
-def seen(run: Any) -> Json:
-    """A stored run, as far as the model knows of it."""
-    found: Json = {"status": run.status, "error": run.error, "gates": []}
-    for gate in run.gates:
-        decision = gate.decision
-        one = {
-            "status": gate.status,
-            "deciders": gate.policy.deciders,
-            "deadline": gate.deadline,
-            "votes": votes(gate.votes),
-            "drafts": gate.drafts if gate.pending else None,
-            "args": gate.arguments if gate.digest else {},
-            "decision": decision
-            and (votes(decision.votes), decision.values, decision.at, decision.detail, decision.outcome),
-        }
-        found["gates"].append(one)
-    return found
-
-
-def votes(given: tuple[Vote, ...]) -> list[Any]:
-    return [(vote.by.model_dump(), vote.action, vote.comment) for vote in given]
-
-
-def expected(run: Run) -> Json:
-    """The same of the model's run."""
-    found: Json = {"status": run.status, "error": run.error, "gates": []}
-    for gate in run.gates:
-        decision = ([as_seen(vote) for vote in gate.by], gate.values, gate.at, gate.detail, gate.status)
-        one = {
-            "status": gate.status,
-            "deciders": gate.deciders,
-            "deadline": gate.deadline,
-            "votes": [as_seen(vote) for vote in gate.votes],
-            "drafts": {":".join(who): picks for who, picks in gate.drafts.items()} if gate.pending else None,
-            "args": gate.args,
-            "decision": None if gate.pending else decision,
-        }
-        found["gates"].append(one)
-    return found
-
-
-def as_seen(vote: model.Vote) -> Any:
-    return (named(vote.who), vote.action, vote.comment)
-
-
-def in_some_order(told: list[Json]) -> tuple[list[Json], Counter[str]]:
-    """Refusals are written down apart from what others do meanwhile: their order says nothing."""
-    refused = [event for event in told if event["event"].endswith(".refused")]
-    return [event for event in told if event not in refused], Counter(map(json.dumps, refused))
 
 
 @pytest.fixture(scope="module")
