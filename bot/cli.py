@@ -14,7 +14,6 @@ from bot.commands.audit import audit
 from bot.commands.doctor import doctor
 from bot.commands.gates import gates
 from bot.commands.shell import pairs, run, set_option
-from bot.commands.store import check_served
 from bot.demo.demo import demo as run_demo
 from bot.manifest import public_url, written
 from bot.service import Role, Service
@@ -64,8 +63,7 @@ def serve(role: str, overrides: tuple[str, ...]) -> None:
 
 async def _serve(role: Role, overrides: tuple[str, ...]) -> None:
     settings = load_settings(pairs(overrides), need_slack=True)
-    check_served(settings)
-    logs.set_up(settings.log_level)
+    logs.set_up(settings.log_level, settings.redaction)
     async with Service(settings, role) as service:
         assert service.web is not None  # noqa: S101  # every role has a port
         click.echo(f"askgate serves at {service.web.url} (role {role}). Ctrl-C stops it.", err=True)

@@ -27,10 +27,13 @@ from bot.web import Web
 from core.agenda import Handler, Worker
 from core.api.health import Check
 from core.bell import Bell
+from core.callbacks import Callbacks
 from core.clock import REANCHOR_S, StoreClock
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
 from core.errors import AskgateError, StoreUnavailable
+from core.record import Record
+from core.retention import Retention
 from core.settings import Settings, SettingsError
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
@@ -86,6 +89,7 @@ class Service:
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
             directory=directory,
+            callback_allow=settings.callback_allow,
         )
         if self._role in ("all", "worker"):
             await self._start_worker(client)
@@ -103,7 +107,11 @@ class Service:
         redis = fast_client(url)
         self._stack.push_async_callback(redis.aclose)
         clock = StoreClock(lambda: store.server_ms())
-        store = Store(redis, partitions=self._settings.partitions, clock=clock)
+        settings = self._settings
+        record = Record(settings.redaction, keeps_values=settings.audit_values)
+        store = Store(
+            redis, partitions=settings.partitions, clock=clock, record=record, wait=settings.redis_wait
+        )
         try:
             await clock.anchor()
             await store.check_partitions()
@@ -117,12 +125,16 @@ class Service:
         return store, bell
 
     async def _start_worker(self, client: AsyncWebClient) -> None:
-        slack = Slack(client)
+        settings, store, slack = self._settings, self.engine.store, Slack(client)
+        retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
+        await retention.keep_due()
         handlers: dict[str, Handler] = {
             "expire": self.engine.expire,
             "escalate": self.engine.escalate,
             "card": Delivery(self.engine, slack).card,
             "remind": Reminders(self.engine, slack).remind,
+            "callback": Callbacks(self.engine).push,
+            "trim": retention.trim,
         }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()

@@ -58,6 +58,7 @@ NO: Final = "No"
 ARGUMENTS_CUT: Final = "The arguments go on: read them in full, then approve there."
 TEXT_CUT: Final = "Some of this is cut here. Read all of it with *View in full*."
 TOO_LONG_TO_EDIT: Final = "The arguments are too long to edit in Slack."
+HIDDEN_TO_EDIT: Final = "The arguments cannot be edited in Slack: some of their values are hidden."
 TOO_LONG_TO_SAVE: Final = (
     "What *Approve always* would save is too long to show in Slack, so it is not offered."
 )
@@ -189,6 +190,12 @@ def votes_against(reject: int, need: int, names: str) -> str:
 
 def digest(short: str) -> str:
     return f"Arguments `{short}`"
+
+
+def hidden(count: int) -> str:
+    """Said of a gate that shows masks: whoever decides it does so without having read those values."""
+    values = "1 value is" if count == 1 else f"{count} values are"
+    return f"🔒 {values} hidden here (•••). What you decide holds for the real ones."
 
 
 def fallback(title: str, pending: int, count: int) -> str:

@@ -7,6 +7,7 @@ import ipaddress
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -18,15 +19,19 @@ from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_v
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from core.address import SCHEMES, parse_address
 from core.errors import AskgateError
 from core.policy import CHANNEL, GROUP, KEY, TEAM, USER
+from core.redaction import DEFAULT_FIELDS, PatternError, Patterns, Redaction, plain
 from core.strictjson import quoted
 
 ENV_FILE = Path(".env")
 DAY_S = 86_400
 MIN_SECRET = 16
+WAIT_MS = 500
+MIN_WAIT_MS, MAX_WAIT_MS = 10, 600
+"""The longest wait for replicas that is answered before the store's client gives a reply up."""
 
-_REDIS = ("redis", "rediss", "unix", "redis+sentinel", "redis+cluster")
 _ADMIN = re.compile(rf"(?:{TEAM}:)?{USER}|{GROUP}")
 # The last label has a letter first, so that an address with a slip in it is not taken for a name.
 _HOST = re.compile(
@@ -43,6 +48,13 @@ class Bind(NamedTuple):
 
     host: str
     port: int
+
+
+class Wait(NamedTuple):
+    """How many replicas have to have a write, and for how many ms they are waited for."""
+
+    replicas: int
+    timeout_ms: int
 
 
 def default_data_dir() -> Path:
@@ -103,14 +115,16 @@ def _http_url(text: str) -> str:
 
 
 def _redis_url(text: str) -> str:
-    url = _split(text)
-    if url.scheme not in _REDIS:
-        raise ValueError("has another scheme or none")
-    if url.scheme == "unix" and (url.netloc or not url.path.strip("/")):
-        raise ValueError("has no absolute path after unix://")
-    if url.scheme != "unix" and not url.netloc.rpartition("@")[2]:
-        raise ValueError("names no server")
+    parse_address(text)
     return text
+
+
+def _wait(text: str) -> Wait:
+    match = re.fullmatch(r"([0-9]{1,2})(?::([0-9]{1,4}))?", text)
+    wait = Wait(int(match[1]), int(match[2] or WAIT_MS)) if match else None
+    if wait is None or wait.replicas < 1 or not MIN_WAIT_MS <= wait.timeout_ms <= MAX_WAIT_MS:
+        raise _got(text)
+    return wait
 
 
 def _api_keys(text: str) -> dict[str, SecretStr]:
@@ -141,12 +155,7 @@ def _key_entries(text: str) -> Iterator[tuple[str, str]]:
         for number, entry in enumerate(_parts(text), 1):
             yield f"entry {number}", entry
         return
-    try:
-        lines = Path(text[1:]).expanduser().read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ValueError(f"cannot read the file {quoted(text[1:])} ({reason})") from None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_lines_of(text[1:]), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield f"line {number} of the file", line
 
@@ -171,10 +180,56 @@ def _reachable(text: str) -> tuple[IPv4Network | IPv6Network | str, ...]:
     return tuple(one(part) for part in _parts(text))
 
 
-def _file(text: str) -> Path:
+def _switch(text: str) -> bool:
+    words = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
+    if text.lower() not in words:
+        raise _got(text)
+    return words[text.lower()]
+
+
+def _redact_fields(text: str) -> tuple[str, ...]:
+    names = tuple(_parts(text))
+    if [name.lower() for name in names] == ["none"]:
+        return ()
+    for name in names:
+        if not plain(name):
+            raise ValueError(f"{quoted(name)} has no letter and no digit")
+    return names
+
+
+def _redact_patterns(text: str) -> Patterns | None:
+    """The expressions of a file, one a line; empty lines, and lines that begin with #, are none."""
+    lines = [
+        (number, line)
+        for number, line in enumerate(_lines_of(text), 1)
+        if line.strip() and not line.startswith("#")
+    ]
+    try:
+        return Patterns([line for _, line in lines]) if lines else None
+    except PatternError as error:
+        raise ValueError(f"line {lines[error.number][0]} of the file: {error}") from None
+
+
+def _lines_of(path: str) -> list[str]:
+    return _text_of(path).splitlines()
+
+
+def _text_of(path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ValueError(f"cannot read the file {quoted(path)} ({reason})") from None
+
+
+def _toml_file(text: str) -> Path:
     path = Path(text).expanduser()
     if not path.is_file():
         raise ValueError(f"there is no file {quoted(text)}")
+    try:
+        tomllib.loads(_text_of(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"the file {quoted(text)} is no TOML ({error})") from None
     return path
 
 
@@ -194,6 +249,7 @@ class Settings(BaseSettings):
         enable_decoding=False,
         env_file_encoding="utf-8",
         extra="ignore",
+        arbitrary_types_allowed=True,
         frozen=True,
         hide_input_in_errors=True,
     )
@@ -212,7 +268,12 @@ class Settings(BaseSettings):
     )
 
     redis_url: Annotated[SecretStr | None, _from_text(_redis_url)] = Field(
-        None, description=f"a URL that begins with {', '.join(f'{scheme}://' for scheme in _REDIS)}"
+        None, description=f"a URL that begins with {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
+    )
+    redis_wait: Annotated[Wait | None, _from_text(_wait)] = Field(
+        None,
+        description=f"how many replicas, 1 to 99, and for how many ms ({MIN_WAIT_MS} to {MAX_WAIT_MS}, else {WAIT_MS})"
+        ' to wait for them, such as "1" or "2:300"',
     )
     data_dir: Annotated[Path, _from_text(lambda text: Path(text).expanduser().absolute())] = Field(
         default_factory=default_data_dir, description="a folder that askgate may write to"
@@ -220,6 +281,15 @@ class Settings(BaseSettings):
     partitions: int = Field(16, ge=1, le=1024, description="a whole number from 1 to 1024")
     retention_days: int = Field(30, ge=1, le=36_500, description="a whole number of days from 1 to 36500")
     audit_days: int = Field(400, ge=1, le=36_500, description="a whole number of days from 1 to 36500")
+
+    audit_values: Annotated[bool, _from_text(_switch)] = Field(False, description='"on" or "off"')
+    redact_fields: Annotated[tuple[str, ...], _from_text(_redact_fields)] = Field(
+        DEFAULT_FIELDS, description='names of fields, such as "password,api_key", or "none"'
+    )
+    redact_patterns: Annotated[Patterns | None, _from_text(_redact_patterns)] = Field(
+        None,
+        description="a file of regular expressions (RE2), one a line, none of which finds the empty text",
+    )
 
     bind: Annotated[Bind, _from_text(_bind)] = Field(
         Bind("127.0.0.1", 8080), description='an address and a port, such as "127.0.0.1:8080" or "[::1]:8080"'
@@ -242,7 +312,7 @@ class Settings(BaseSettings):
     admins: Annotated[tuple[str, ...], _from_text(_admins)] = Field(
         (), description='ids of users and user groups, such as "U012AB3CD,T1:U2,S012AB3CD"'
     )
-    hosts: Annotated[Path | None, _from_text(_file)] = Field(None, description="the path of a TOML file")
+    hosts: Annotated[Path | None, _from_text(_toml_file)] = Field(None, description="the path of a TOML file")
 
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _from_text(str.lower)] = Field(
         "info", description="debug, info, warning or error"
@@ -250,6 +320,11 @@ class Settings(BaseSettings):
     grace_s: float = Field(
         10, ge=0, le=600, allow_inf_nan=False, description="how long a stop waits for work: 0 to 600 seconds"
     )
+
+    @property
+    def redaction(self) -> Redaction:
+        """What is masked in logs, in the audit and on cards."""
+        return Redaction.of(self.redact_fields, self.redact_patterns)
 
     @field_validator("*", mode="before")
     @classmethod

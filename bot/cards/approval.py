@@ -44,7 +44,7 @@ def approval_blocks(gate: Gate, budget: int) -> list[Block]:
     if not whole:
         blocks.append(context(words.ARGUMENTS_CUT))
     if gate.policy.edits and editor_text(gate) is None:
-        blocks.append(context(words.TOO_LONG_TO_EDIT))
+        blocks.append(context(words.HIDDEN_TO_EDIT if gate.hidden else words.TOO_LONG_TO_EDIT))
     if saves_too_much(gate):
         blocks.append(context(words.TOO_LONG_TO_SAVE))
     return [*blocks, _controls(gate, whole=whole, unread=unread)]

@@ -45,14 +45,15 @@ class Message:
     text: str
 
 
-def pack(run: Run) -> list[tuple[int, ...]]:
-    """Which gates share a message: in order, as many as fit whatever becomes of them.
+def pack(run: Run, first: int = 0) -> list[tuple[int, ...]]:
+    """Which gates share a message, from the gate ``first`` on: in order, as many as fit whatever becomes of them.
 
-    Made from what never changes about a run, so that it comes out the same every time.
+    Made from what never changes about a run, so that it comes out the same every time (until settings change what is
+    hidden: hence those that have a message keep it).
     """
     parts: list[list[int]] = []
     blocks_left = bytes_left = 0
-    for gate in run.gates:
+    for gate in run.gates[first:]:
         blocks, room = _claim(gate, gate_budget(run))
         if not parts or blocks > blocks_left or room > bytes_left:
             parts.append([])
@@ -132,6 +133,12 @@ def _elsewhere(run: Run) -> str:
 
 
 def pending_blocks(gate: Gate, budget: int) -> list[Block]:
+    """The blocks of a pending gate; above them, how many of its values are hidden."""
+    blocks = _by_kind(gate, budget)
+    return [context(words.hidden(gate.hidden)), *blocks] if gate.hidden else blocks
+
+
+def _by_kind(gate: Gate, budget: int) -> list[Block]:
     match gate.doc.kind:
         case Kind.QUESTION:
             return question_blocks(gate, budget)

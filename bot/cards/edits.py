@@ -26,7 +26,12 @@ VALUE_BYTES: Final = 45
 
 
 def editor_text(gate: Gate) -> str | None:
-    """The arguments for a text field: indented JSON with nothing invisible in it. None if it does not fit one."""
+    """The arguments for a text field: indented JSON with nothing invisible in it.
+
+    None if it does not fit one, or if some of it is masked: a mask would come back as a value.
+    """
+    if gate.hidden:
+        return None
     text = visible(json.dumps(gate.arguments, ensure_ascii=False, indent=2))
     return text if length(text) <= INPUT_TEXT else None
 

@@ -157,6 +157,8 @@ def full(gate: Gate, page: int) -> Block:
         blocks.append(rich(line(piece(visible(doc.tool_name), code=True))))
     if doc.kind is Kind.APPROVAL:
         blocks.append(context(" · ".join(facts(gate))))
+    if gate.hidden:
+        blocks.append(context(words.hidden(gate.hidden)))
     blocks += found[page]
     if len(found) > 1:
         blocks.append(context(words.page(page + 1, len(found))))

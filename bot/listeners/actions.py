@@ -28,6 +28,7 @@ from core.errors import AskgateError, NotFound, StoreUnavailable
 from core.gates import Action, Gate, Kind, speaker
 from core.policy import Person
 from core.runs import Run
+from core.shown import shown_gate, shown_run
 
 _UNTOLD = (SlackBusy, SlackGone, SlackRefused, SlackClientError, aiohttp.ClientError, TimeoutError, OSError)
 
@@ -36,12 +37,16 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """A click with all that its handler needs: what, by whom, on which stored gate."""
+    """A click with all that its handler needs: what, by whom, on which stored gate.
+
+    ``shown`` is the gate as people see it, for every modal; ``gate`` is what they decide.
+    """
 
     control: Control
     person: Person
     run: Run
     gate: Gate
+    shown: Gate
     trigger_id: str
     view_id: str | None
     state: Mapping[str, Any]
@@ -123,6 +128,7 @@ class Actions:
             person=person,
             run=run,
             gate=gate,
+            shown=shown_gate(gate, self._engine.redaction),
             trigger_id=str(body.get("trigger_id", "")),
             view_id=view.get("id"),
             state=(body.get("state") or {}).get("values", {}),
@@ -165,7 +171,9 @@ class Actions:
         else:
             draft = click.draft.having(click.control.question, entry)
             run = await self._engine.draft(click.gate.id, click.person, draft.dump())
-            if click.control.verb == c.PICK and _looks_alike(click.gate, run):
+            if click.control.verb == c.PICK and _looks_alike(
+                click.shown, shown_run(run, self._engine.redaction)
+            ):
                 return words.PICK_KEPT
         return None
 
@@ -195,21 +203,21 @@ class Actions:
 
     async def _other(self, click: Click) -> str | None:
         entry = click.draft.entries[click.control.question]
-        return await self._open(click, modals.other(click.gate, click.control.question, entry))
+        return await self._open(click, modals.other(click.shown, click.control.question, entry))
 
     async def _form(self, click: Click) -> str | None:
-        return await self._open(click, modals.form(click.gate, self._with_menus(click)))
+        return await self._open(click, modals.form(click.shown, self._with_menus(click)))
 
     async def _response(self, click: Click) -> str | None:
-        return await self._open(click, modals.response(click.gate))
+        return await self._open(click, modals.response(click.shown))
 
     async def _decline(self, click: Click) -> str | None:
-        return await self._open(click, modals.decline(click.gate))
+        return await self._open(click, modals.decline(click.shown))
 
     # forms, links and custom calls
 
     async def _answer(self, click: Click) -> str | None:
-        return await self._open(click, modals.answer(click.gate))
+        return await self._open(click, modals.answer(click.shown))
 
     async def _fill(self, click: Click) -> str | None:
         return await self._open(click, form_modal(click.gate))
@@ -236,27 +244,29 @@ class Actions:
         return await self._ask_why(click, c.REJECT_REASON)
 
     async def _ask_why(self, click: Click, verb: str) -> str | None:
-        return await self._open(click, approval_modals.reason(click.gate, verb, click.control.value))
+        return await self._open(click, approval_modals.reason(click.shown, verb, click.control.value))
 
     async def _edit(self, click: Click) -> str | None:
         """The editor has the arguments of this moment, which an old card may not show."""
+        if click.shown.hidden:
+            return words.HIDDEN_TO_EDIT
         if editor_text(click.gate) is None:
             return words.TOO_LONG_TO_EDIT
         return await self._open(click, approval_modals.edit(click.gate))
 
     async def _always(self, click: Click) -> str | None:
-        return await self._open(click, approval_modals.always(click.gate, click.control.value))
+        return await self._open(click, approval_modals.always(click.shown, click.control.value))
 
     # reading
 
     async def _full(self, click: Click) -> str | None:
         """Anybody may read."""
-        await self._slack.open_view(click.trigger_id, modals.full(click.gate, 0))
+        await self._slack.open_view(click.trigger_id, modals.full(click.shown, 0))
         return None
 
     async def _page(self, click: Click) -> str | None:
         if click.view_id:
-            await self._slack.update_view(click.view_id, modals.full(click.gate, click.control.number))
+            await self._slack.update_view(click.view_id, modals.full(click.shown, click.control.number))
         return None
 
     # what they share
@@ -276,9 +286,10 @@ class Actions:
 
     async def _show(self, view_id: str, gate: Gate) -> None:
         """The modal as the gate is after a decision, which stands whether Slack draws this or not."""
+        shown = shown_gate(gate, self._engine.redaction)
         try:
             await self._slack.update_view(
-                view_id, modals.full(gate, 0) if gate.pending else modals.settled(gate)
+                view_id, modals.full(shown, 0) if shown.pending else modals.settled(shown)
             )
         except (SlackBusy, SlackGone, SlackRefused) as error:
             log.warning("click.not_shown", gate=gate.id, code=error.code)

@@ -13,8 +13,10 @@ from bot.cards.card import Message, pack, render
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
 from core.agenda import TryAgain
 from core.engine import ResumeEngine
+from core.errors import NotFound
 from core.places import Place
 from core.runs import Card, Run
+from core.shown import shown_run
 
 POSTS: Final = 5
 """How many messages are posted before those that are there are looked after again."""
@@ -34,8 +36,9 @@ class Delivery:
 
     async def card(self, run_id: str, tries: int) -> None:
         """Draw a run's card as the run is at this moment. Raises TryAgain if Slack is busy, or more is to be posted."""
-        run = await self._engine.store.read(run_id)
-        if run is None:
+        try:
+            run = await self._run(run_id)
+        except NotFound:
             return
         mend, busy = run.mend, None
         for copy, place in enumerate(places(run)):
@@ -44,7 +47,7 @@ class Delivery:
             except SlackBusy as error:
                 # the other copy may be in a channel where things go better
                 log.warning("card.later", run=run_id, copy=copy, code=error.code, tries=tries)
-                run, busy = await self._engine.run(run_id), busy or error
+                run, busy = await self._run(run_id), busy or error
         if busy:
             raise TryAgain(busy.in_ms) from busy
         if mend:
@@ -52,14 +55,18 @@ class Delivery:
         if any(_missing(run, copy) and _wanted(run, copy) for copy in range(len(places(run)))):
             raise TryAgain(0)
 
+    async def _run(self, run_id: str) -> Run:
+        """The run as people may see it. Raises NotFound."""
+        return shown_run(await self._engine.run(run_id), self._engine.redaction)
+
     async def _bring(self, run: Run, copy: int, place: Place, *, mend: bool, looking: bool) -> Run:
         """Post what is missing of one copy, then bring every message of it up to the present state."""
         if _missing(run, copy) and (looking or _wanted(run, copy)):
             try:
-                await self._post(run, copy, place, pack(run), looking=looking)
+                await self._post(run, copy, place, _parts(run, copy), looking=looking)
             except (SlackRefused, SlackGone) as refused:
                 await self._never(run.id, copy, place, refused.code)
-            run = await self._engine.run(run.id)
+            run = await self._run(run.id)
         return await self._update(run, copy, place, mend=mend)
 
     async def _post(
@@ -130,7 +137,7 @@ class Delivery:
 
     async def _never(self, run_id: str, copy: int, place: Place, code: str) -> None:
         """Remember that Slack will not take the rest of a copy, so that it is not asked again with each change."""
-        run = await self._engine.run(run_id)  # with the messages that were posted meanwhile
+        run = await self._run(run_id)  # with the messages that were posted meanwhile
         mark = Card(channel=place.channel or place.user or "", ts="", gates=(), copy_of=copy, refused=code)
         await self._remember(run, copy, [*own_cards(run, copy), mark])
         await self._failed(run_id, copy, code)
@@ -138,7 +145,7 @@ class Delivery:
     async def _failed(self, run_id: str, copy: int, code: str) -> None:
         """Slack will never show this: say so in the audit, and end what waits if there is no other copy of it."""
         log.error("card.failed", run=run_id, copy=copy, code=code)
-        run = await self._engine.run(run_id)
+        run = await self._run(run_id)
         await self._keep(run, run.cards, event="card.failed", reason=code)
         if run.open and not any(_stands(run, other) for other in range(len(places(run)))):
             await self._engine.undeliverable(run_id, code)
@@ -180,7 +187,7 @@ def own_cards(run: Run, copy: int) -> list[Card]:
 def _missing(run: Run, copy: int) -> bool:
     """Whether some messages of this copy are not there yet, and Slack has not said that it will not take them."""
     own = own_cards(run, copy)
-    return len(own) < len(pack(run)) and not any(card.refused for card in own)
+    return len(own) < len(_parts(run, copy)) and not any(card.refused for card in own)
 
 
 def _wanted(run: Run, copy: int) -> bool:
@@ -197,6 +204,12 @@ def _stands(run: Run, copy: int) -> bool:
 def _payload(run: Run, copy: int, number: int) -> dict[str, object]:
     """The metadata by which a message is known again."""
     return {"run": run.id, "part": number} | ({"copy": copy} if copy else {})
+
+
+def _parts(run: Run, copy: int) -> list[tuple[int, ...]]:
+    """Which gates share a message of a copy: as they do already, then those that have none yet."""
+    posted = [card.gates for card in own_cards(run, copy) if card.ts]
+    return posted + pack(run, sum(map(len, posted)))
 
 
 def _digest(message: Message) -> str:
