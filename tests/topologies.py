@@ -175,8 +175,8 @@ async def fresh(found: SetUp) -> None:
             node.start()
         node.send(signal.SIGCONT)
         await node.up()
-    await found.hasten(PATIENT_MS)
     await until(found.settled, "a settled set-up")
+    await found.hasten(PATIENT_MS)  # last, because a cluster forgives a failure after twice that time
     for number in range(3 if isinstance(found, Cluster) else 1):
         await (await found.pair(number))[0].ask("FLUSHALL")
     await until(found.settled, "a settled set-up")

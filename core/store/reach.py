@@ -11,11 +11,10 @@ from redis.exceptions import (
     AskError,
     AuthenticationError,
     BusyLoadingError,
-    ClusterError,
+    ClusterDownError,
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
-    RedisClusterException,
     ResponseError,
     TryAgainError,
 )
@@ -35,9 +34,8 @@ _AWAY = (
     ReadOnlyError,
     OutOfMemoryError,
     TryAgainError,
-    AskError,  # and MOVED, which is one: the client followed it as often as it does
-    ClusterError,  # CLUSTERDOWN, MASTERDOWN
-    RedisClusterException,  # no node answers, or none has the slot
+    AskError,  # a slot that is being moved
+    ClusterDownError,  # and MASTERDOWN
     OSError,  # and the TimeoutError of the budget
 )
 _AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OOM", "UNBLOCKED", "BUSY ")
