@@ -209,6 +209,7 @@ async def _clock(client: Any, _settings: Settings) -> Finding:
 
 async def _partitions(url: str, wanted: int) -> Finding:
     try:
+        client: Any
         async with fast_client(url) as client:
             stored = await client.hget(META, "partitions")
     except _AWAY as error:

@@ -401,7 +401,6 @@ async def flown(set_up: SetUp, how: How, wait: Wait | None, runs: int, seed: int
     async with engine_on(set_up.url, wait) as one, engine_on(set_up.url, wait) as other:
         seen = await Flight((one, other), runs, seed).during(partial(how, set_up))
         assert seen.slowest_s < LONGEST_CALL_S
-        assert seen.away > 0 or how is planned
         for engine in (one, other):
             async with asyncio.timeout(10):
                 await engine.bell.listening.wait()
