@@ -301,6 +301,7 @@ class Cluster:
         for node in self.nodes:
             states = str(await node.ask("CLUSTER", "NODES"))
             if (states.count("master"), states.count("slave"), states.count("fail")) != (3, 3, 0):
+                print(node.port, states)
                 return False
         return all([await (await self.pair(number))[0].in_step() for number in range(3)])
 

@@ -23,7 +23,7 @@ MAX_CONNECTIONS: Final = 64
 CONNECT_TIMEOUT_S: Final = 0.5
 POOL_TIMEOUT_S: Final = 0.5
 REPLY_TIMEOUT_S: Final = 0.8
-"""A server that hangs costs three of these: the call, and on a second connection two tries of the greeting."""
+"""After which a server counts as hanging: the call is tried again, over another connection."""
 
 Client = Redis | Cluster
 
@@ -67,15 +67,18 @@ def _client(address: Address) -> Client:
         case "sentinel":
             return _led(address)
         case "cluster":
-            return Cluster(address.nodes, lambda host, port: _one(address, host=host, port=port))
+            # which tries again itself, perhaps at another node
+            return Cluster(address.nodes, lambda host, port: _one(address, retries=0, host=host, port=port))
         case "one":
-            where = dict(zip(("host", "port"), address.nodes[0], strict=True)) if address.nodes else {}
+            where: dict[str, Any] = dict(zip(("host", "port"), *address.nodes, strict=True))
             return _one(address, **where)
 
 
-def _retry() -> Retry:
+def _retry(retries: int) -> Retry:
     # a server that became a replica is left: the second connection finds the one that leads
-    return Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError, RedisTimeoutError, ReadOnlyError))
+    return Retry(
+        NoBackoff(), retries, supported_errors=(RedisConnectionError, RedisTimeoutError, ReadOnlyError)
+    )
 
 
 def _timeouts(address: Address) -> dict[str, Any]:
@@ -83,16 +86,16 @@ def _timeouts(address: Address) -> dict[str, Any]:
     return reply | ({"socket_connect_timeout": CONNECT_TIMEOUT_S} if address.nodes else {})
 
 
-def _each(address: Address) -> dict[str, Any]:
+def _each(address: Address, retries: int = 1) -> dict[str, Any]:
     """What every connection to a server takes."""
-    return {"decode_responses": True, "retry": _retry(), **_timeouts(address), **address.options}
+    return {"decode_responses": True, "retry": _retry(retries), **_timeouts(address), **address.options}
 
 
-def _one(address: Address, **where: Any) -> Redis:
+def _one(address: Address, *, retries: int = 1, **where: Any) -> Redis:
     kind: type[AbstractConnection] = SSLConnection if address.tls else Connection
     each: dict[str, Any] = {
         "connection_class": kind if address.nodes else UnixDomainSocketConnection,
-        **_each(address),
+        **_each(address, retries),
         **where,
     }
     pool = BlockingConnectionPool(max_connections=MAX_CONNECTIONS, timeout=POOL_TIMEOUT_S, **each)
@@ -130,6 +133,6 @@ def _watched(address: Address) -> Sentinel:
         **_timeouts(address),
         "ssl": address.tls,
         "decode_responses": True,
-        "retry": Retry(NoBackoff(), 0),
+        "retry": _retry(0),
     }
     return Sentinel(address.nodes, sentinel_kwargs=each)  # type: ignore[no-untyped-call]
