@@ -7,57 +7,57 @@ import contextlib
 import hashlib
 import json
 import zlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from core import approvals
+from core.amendments import Amendments
+from core.answers import Answer, check_answer
 from core.bell import POLL_S, Bell, heard
 from core.clock import iso
+from core.deadletters import DeadLetters
+from core.diffs import diff
+from core.egress import AddressRefused, Allowed, Reach
 from core.errors import (
     AlreadySettled,
     ArgumentsChanged,
+    AskgateError,
     CannotVerify,
     CoverageMismatch,
     Expired,
     IdempotencyKeyReused,
+    Invalid,
     InvalidDecision,
     NotAllowed,
     NotFound,
     NotWaiting,
     Refused,
 )
-from core.gates import Action, Decision, Gate, Kind, Outcome, Vote, check_values, speaker
+from core.feed import Feed
+from core.gates import Action, Decision, Edit, Gate, Kind, Outcome, Vote, speaker
 from core.ids import gate_id, new_run_id, new_token, run_of
 from core.opening import check_decidable, gate_docs, run_doc
 from core.policy import Actor, Directory, NoDirectory, Person, check_allowed
+from core.redaction import Redaction
+from core.requests import RunRequest
 from core.resumes import Resumes
-from core.runs import Run, RunRequest, RunStatus
+from core.runs import Run, RunStatus
 from core.store.codec import spliced
 from core.store.store import Store
+from core.strictjson import at
 
 STALE_TRIES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What somebody says about one gate.
-
-    ``digest`` is that of the arguments the person saw; without it the stored arguments count as seen (a caller of the
-    API has read them).
-    """
-
-    index: int
-    action: Action
-    values: object = None
-    comment: str | None = None
-    digest: str | None = None
+LIST_BATCH = 50
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class ResumeEngine:
     """The engine. ``home`` is the team id of the workspace served, once it is known.
 
-    ``directory`` looks up groups and channel members; the bot fills it.
+    ``directory`` looks up groups and channel members; the bot fills it. ``callback_allow`` are the hosts and networks
+    that callbacks may reach although they are private.
     """
 
     store: Store
@@ -67,10 +67,26 @@ class ResumeEngine:
     default_timeout_s: int = 86400
     home: str | None = None
     directory: Directory = field(default_factory=NoDirectory)
+    callback_allow: Sequence[Allowed] = ()
+    reach: Reach = field(init=False)
     resumes: Resumes = field(init=False)
+    amendments: Amendments = field(init=False)
+    dead_letters: DeadLetters = field(init=False)
+    feed: Feed = field(init=False)
 
     def __post_init__(self) -> None:
+        self.reach = Reach(tuple(self.callback_allow))
         self.resumes = Resumes(self.store, self.bell)
+        self.feed = Feed(self.store, self.bell)
+        self.amendments = Amendments(self.store, admins=self.admins, home=self.home, directory=self.directory)
+        self.dead_letters = DeadLetters(
+            self.store, admins=self.admins, home=self.home, directory=self.directory
+        )
+
+    @property
+    def redaction(self) -> Redaction:
+        """What nobody should read, on any surface that the engine's callers show."""
+        return self.store.record.redaction
 
     # opening
 
@@ -79,28 +95,45 @@ class ResumeEngine:
     ) -> tuple[Run, bool]:
         """Put a run in. Returns it and whether this call made it.
 
-        ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace,
-        IdempotencyKeyReused or StoreUnavailable; nothing is stored then.
+        ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace, Invalid
+        (a callback that may not be called), IdempotencyKeyReused or StoreUnavailable; nothing is stored then.
         """
+        if request.callback:
+            self._check_callback(request.callback.url)
         scope = f"{owner} {idempotency_key}" if idempotency_key else new_token()
         now_ms = self.store.clock.now_ms()
         run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions, now_ms)
         doc = run_doc(run_id, request, owner, now_ms=now_ms, channel=self.default_channel)
         gates = gate_docs(doc, request)
         for gate in gates:
-            check_decidable(gate, doc, self.admins, home=self.home)
+            check_decidable(gate, gate.policy, doc, self.admins, home=self.home)
         timeout_s = request.timeout_s or self.default_timeout_s
+        due = {}
+        if doc.remind_after_s and doc.place:
+            due["remind"] = doc.created_at + doc.remind_after_s[0] * 1000
+        if doc.escalate:
+            due["escalate"] = doc.created_at + doc.escalate.after_s * 1000
         word, made = await self.store.suspend(
             doc,
             gates,
             deadline=doc.created_at + timeout_s * 1000,
             state=request.state,
             by={"key": owner},
+            callback=_callback(request),
+            due=due,
             idempotency=(owner, idempotency_key, _body_digest(request)) if idempotency_key else None,
         )
         if word == "reused":
             raise IdempotencyKeyReused
         return await self.run(made), made == run_id
+
+    def _check_callback(self, url: str) -> None:
+        try:
+            self.reach.check_url(url)
+        except (AddressRefused, ValueError) as error:
+            item = {"loc": ["callback", "url"], "msg": str(error), "type": "address"}
+            detail = f"callback.url: {error}; ASKGATE_CALLBACK_ALLOW names what else callbacks may reach"
+            raise Invalid(detail, errors=[item]) from None
 
     # reading
 
@@ -171,13 +204,12 @@ class ResumeEngine:
                 if answer.index >= len(run.gates):
                     raise NotFound(f"There is no gate {gate_id(run_id, answer.index)}.")
                 items.append(await self._checked(run, answer, by, via, token, speaks_for))
-            word, index = await self.store.decide(run, items, by=_said_by(by, speaks_for), via=via)
-            if word in ("settled", "voted", "again"):
-                return await self.run(run_id)
-            if word == "missing":
+            word, index, fresh = await self.store.decide(run, items, by=_said_by(by, speaks_for), via=via)
+            if word == "missing" or (fresh is None and word != "stale"):
                 raise NotFound(f"There is no run {run_id}.")
-            if word != "stale":
-                fresh = await self.run(run_id)
+            if fresh is not None and word in ("settled", "voted", "again"):
+                return fresh
+            if fresh is not None and word != "stale":
                 raise await self._refused(fresh, fresh.gates[index], by, via, _too_late(fresh.gates[index]))
         raise await self._refused(run, run.gates[index], by, via, ArgumentsChanged())
 
@@ -186,20 +218,21 @@ class ResumeEngine:
     ) -> dict[str, Any]:
         """Check one answer against the stored gate and make of it what the script takes."""
         gate = run.gates[answer.index]
-        policy, approval = gate.doc.policy, gate.doc.kind is Kind.APPROVAL
+        policy, approval = gate.policy, gate.doc.kind is Kind.APPROVAL
         try:
             if not gate.pending:
                 raise _too_late(gate)
-            await self._check_allowed(
-                run, gate, by, approving=answer.action is Action.APPROVE, speaks_for=speaks_for
-            )
-            values = check_values(gate, answer.action, answer.values, answer.comment)
-            digest = gate.doc.args_digest if answer.digest is None else answer.digest
-            if approval and digest != gate.doc.args_digest:
+            await self._check_allowed(run, gate, by, approving=answer.action.approves, speaks_for=speaks_for)
+            values = check_answer(gate, answer)
+            digest = gate.digest if answer.digest is None else answer.digest
+            if approval and digest != gate.digest:
                 raise ArgumentsChanged
         except Refused as refusal:
             raise await self._refused(run, gate, by, via, refusal) from None
         person: Actor = speaks_for or by
+        edit = self._edit(gate, person, values) if answer.action.approves and values is not None else None
+        if edit:
+            digest = edit.to_digest
         vote = Vote(
             action=answer.action,
             by=person,
@@ -209,25 +242,55 @@ class ResumeEngine:
             comment=(answer.comment or "").strip() or None,
             digest=digest,
         )
-        extra: dict[str, Any] = {"values": values} if answer.action is Action.ANSWER else {"digest": digest}
-        return {
+        extra: dict[str, Any] = {"digest": digest} if approval else {"values": values}
+        item = {
             "index": answer.index,
             "rev": str(gate.rev),
             "action": answer.action,
             "outcome": answer.action.outcome,
-            "need": {Action.APPROVE: policy.quorum, Action.DENY: policy.reject_quorum}.get(answer.action, 1),
-            "speaker": speaker(person),
+            "need": policy.need(answer.action.outcome == Outcome.APPROVED) if approval else 1,
+            # who speaks, and in whose name: one vote a key, and one a person
+            "speaker": speaker(by),
+            "person": speaker(person),
             "token": token,
             "vote": vote.model_dump_json(exclude_none=True),
             "extra": spliced(extra),
-            "fields": spliced({"args_digest": digest}),
+            "fields": spliced(
+                self.store.record.decided(
+                    gate.doc, digest=digest, values=None if approval else values, comment=vote.comment
+                )
+            ),
         }
+        if edit:
+            item["edit"] = {
+                "args": json.dumps(values, ensure_ascii=False),
+                "record": edit.model_dump_json(),
+                "fields": spliced(
+                    self.store.record.edited(
+                        gate.doc, was=edit.from_digest, digest=edit.to_digest, args=values
+                    )
+                ),
+            }
+        return item
+
+    def _edit(self, gate: Gate, person: Actor, values: Any) -> Edit | None:
+        """What an approver changed; None if the arguments are the same after all."""
+        before, after = gate.digest or "", approvals.digest(values)
+        if before == after:
+            return None
+        return Edit(
+            by=person,
+            at=self.store.clock.now_ms(),
+            from_digest=before,
+            to_digest=after,
+            diff=diff(gate.arguments, values),
+        )
 
     async def _check_allowed(
         self, run: Run, gate: Gate, by: Actor, *, approving: bool, speaks_for: Person | None = None
     ) -> None:
         await check_allowed(
-            gate.doc.policy,
+            gate.policy,
             by,
             approval=gate.doc.kind is Kind.APPROVAL,
             approving=approving,
@@ -269,13 +332,19 @@ class ResumeEngine:
         refusal.extra.setdefault("gate", gate)
         return refusal
 
+    async def _note_refused(self, run: Run, by: Actor, via: str, refusal: type[AskgateError]) -> None:
+        """Write down a refusal that is about a whole run."""
+        await self.store.refuse(run, None, by=by.model_dump(), via=via, reason=refusal.slug)
+
     async def cancel(
         self, run_id: str, reason: str | None, *, by: Actor, via: str, index: int | None = None
     ) -> Run:
         """Settle what is pending as cancelled. Raises NotFound, NotWaiting or StoreUnavailable."""
         run = await self.run(run_id)
         if not await self._withdraw(run, Outcome.CANCELLED, reason, by=by, via=via, index=index):
-            raise NotWaiting(f"Nothing is pending there; the run is {(await self.run(run_id)).status}.")
+            status = (await self.run(run_id)).status
+            await self._note_refused(run, by, via, NotWaiting)
+            raise NotWaiting(f"Nothing is pending there; the run is {status}.")
         return await self.run(run_id)
 
     async def undeliverable(self, run_id: str, reason: str) -> int:
@@ -314,19 +383,21 @@ class ResumeEngine:
         """
         run = await self.run(run_id)
         if not run.open:
+            await self._note_refused(run, by, via, AlreadySettled)
             raise AlreadySettled(extra={"run": run})
         wanted: dict[tuple[str, str], Gate] = {(g.doc.category, g.doc.tool_call_id): g for g in run.gates}
         given: dict[tuple[str, str], dict[str, Any]] = {
             (category, i): item for category, items in results.items() for i, item in items.items()
         }
         if wanted.keys() != given.keys():
+            await self._note_refused(run, by, via, CoverageMismatch)
             raise CoverageMismatch(
                 extra={
                     "missing": sorted(f"{c}.{i}" for c, i in wanted.keys() - given.keys()),
                     "unexpected": sorted(f"{c}.{i}" for c, i in given.keys() - wanted.keys()),
                 }
             )
-        answers = [_as_answer(wanted[place].doc.index, item) for place, item in given.items()]
+        answers = [_as_answer(wanted[place], item) for place, item in given.items()]
         try:
             return await self.decide_all(run_id, answers, by=by, via=via)
         except InvalidDecision as error:
@@ -354,27 +425,30 @@ class ResumeEngine:
         with contextlib.suppress(NotFound):  # an id of no run of ours: nothing to do, now or later
             await self.store.expire(run_id)
 
+    async def escalate(self, run_id: str, _tries: int = 1) -> None:
+        """The agenda's handler for `escalate:<run>`."""
+        with contextlib.suppress(NotFound):
+            await self.amendments.escalate(run_id)
+
     # lists
 
     async def gates(
-        self, *, only_open: bool, before: tuple[int, str] | None = None
+        self, *, only_open: bool, names: Sequence[str] = (), before: tuple[int, str] | None = None
     ) -> AsyncGenerator[tuple[tuple[int, str], Run, Gate]]:
-        """Gates newest first, each with its position for ``before``."""
-        batch: list[tuple[int, str]] = []
-        async with contextlib.aclosing(self.store.gate_ids(only_open=only_open, before=before)) as ids:
-            async for item in ids:
-                batch.append(item)
-                if len(batch) == 50:
-                    for found in await self._read_batch(batch):
-                        yield found
-                    batch = []
-        for found in await self._read_batch(batch):
-            yield found
-
-    async def _read_batch(self, batch: Sequence[tuple[int, str]]) -> list[tuple[tuple[int, str], Run, Gate]]:
-        found = await self.store.read_gates([gate for _, gate in batch])
-        made = {gate: (ms, gate) for ms, gate in batch}
-        return [(made[run.gates[index].id], run, run.gates[index]) for run, index in found]
+        """Gates of the newest runs first, each with its position for ``before``; with ``names``, of these indexes."""
+        start, skip = None, 0
+        if before:
+            run_id, skip = run_of(before[1])
+            start = (before[0], run_id)
+        ids = self.store.run_ids(only_open=only_open, names=names, start=start)
+        async with contextlib.aclosing(ids):
+            async for batch in _batched(ids, LIST_BATCH):
+                made = {run_id: ms for ms, run_id in batch}
+                for run in await self.store.read_all(list(made)):
+                    for gate in reversed(run.gates):
+                        had = start is not None and run.id == start[1] and gate.doc.index >= skip
+                        if not had and (gate.pending or not only_open):
+                            yield (made[run.id], gate.id), run, gate
 
 
 def _too_late(gate: Gate) -> Refused:
@@ -395,19 +469,48 @@ def _placed(error: InvalidDecision, category: str, tool_call_id: str) -> Invalid
         {**item, "loc": [category, tool_call_id, names.get(item["loc"][0], item["loc"][0]), *item["loc"][1:]]}
         for item in error.errors
     ]
-    return InvalidDecision(error.detail, errors=errors, extra=error.extra)
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    detail = f"{at(errors[0]['loc'])}: {errors[0]['msg']}{more}"
+    return InvalidDecision(detail, errors=errors, extra=error.extra)
 
 
-def _as_answer(index: int, item: dict[str, Any]) -> Answer:
+def _as_answer(gate: Gate, item: dict[str, Any]) -> Answer:
     """One item of a batch, as the API has it (checked there for its form)."""
-    if "action" in item:
-        return Answer(index, Action(item["action"]), comment=item.get("reason"))
+    index = gate.doc.index
+    if gate.doc.kind is Kind.APPROVAL:
+        override = item.get("override_args")
+        values = None if override is None else {"override_args": override}
+        return Answer(index, Action(item["action"]), values, comment=item.get("reason"))
     if item["status"] == "failed":
-        return Answer(index, Action.DECLINE, comment=item["message"])
-    return Answer(index, Action.ANSWER, values=item["value"])
+        return Answer(index, Action(item.get("action", "decline")), comment=item["message"])
+    if gate.doc.kind is Kind.LINK:
+        return Answer(index, Action.ACCEPT)
+    action = Action.ACCEPT if gate.doc.kind is Kind.FORM else Action.ANSWER
+    return Answer(index, action, values=item["value"])
+
+
+def _callback(request: RunRequest) -> str | None:
+    """The callback as it is stored, beside the run and not in it: nothing that shows a run can show the secret."""
+    if request.callback is None:
+        return None
+    return json.dumps({"url": request.callback.url, "secret": request.callback.secret.get_secret_value()})
 
 
 def _body_digest(request: RunRequest) -> str:
     # arguments given as text may nest as deep as canonical JSON goes, and the body around them one deeper
-    text = json.dumps(request.model_dump(mode="json"), sort_keys=True)
+    body = request.model_dump(mode="json")
+    if request.callback:
+        body["callback"]["secret"] = request.callback.secret.get_secret_value()
+    text = json.dumps(body, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+async def _batched(items: AsyncIterator[T], size: int) -> AsyncGenerator[list[T]]:
+    batch: list[T] = []
+    async for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

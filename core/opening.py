@@ -6,11 +6,21 @@ from collections.abc import Sequence
 
 from core import approvals
 from core.errors import NobodyMayDecide, NoPlace
-from core.gates import GateDoc, Kind
+from core.gates import Action, GateDoc, Kind
 from core.ids import gate_id
+from core.places import Place
 from core.policy import Policy, PolicyRequest, can_be_decided
 from core.questions import AskUserQuestion
-from core.runs import ApprovalRequest, CallRequest, Place, QuestionCall, RunDoc, RunRequest
+from core.requests import (
+    ApprovalRequest,
+    CallRequest,
+    CustomCall,
+    FormCall,
+    LinkCall,
+    QuestionCall,
+    RunRequest,
+)
+from core.runs import RunDoc
 
 
 def run_doc(run_id: str, request: RunRequest, owner: str, *, now_ms: int, channel: str | None) -> RunDoc:
@@ -26,6 +36,8 @@ def run_doc(run_id: str, request: RunRequest, owner: str, *, now_ms: int, channe
         requester=request.requester,
         created_at=now_ms,
         size=len(pending.calls) + len(pending.approvals),
+        remind_after_s=tuple(sorted(set(request.remind_after_s))),
+        escalate=request.escalate,
     )
 
 
@@ -42,19 +54,32 @@ def gate_docs(doc: RunDoc, request: RunRequest) -> list[GateDoc]:
 
 def _call(doc: RunDoc, index: int, item: CallRequest, policy: Policy) -> GateDoc:
     args = item.args
+    offered: tuple[Action, ...] = (Action.ANSWER, Action.DECLINE)
+    match item:
+        case FormCall():
+            offered = tuple(Action(control) for control in item.form.controls)
+        case LinkCall():
+            offered = tuple(Action(control) for control in item.link.controls)
+        case CustomCall():
+            offered = (Action.ANSWER, Action.DECLINE, Action.CANCEL)
     return GateDoc(
         id=gate_id(doc.id, index),
         index=index,
-        kind=Kind.QUESTION if isinstance(item, QuestionCall) else Kind.CUSTOM,
+        kind=Kind.QUESTION if isinstance(item, QuestionCall) else Kind(item.kind),
         category="calls",
         tool_call_id=item.tool_call_id,
         tool_name=item.tool_name,
         args=args.model_dump(mode="json", by_alias=True) if isinstance(args, AskUserQuestion) else args,
         policy=policy,
+        offered=offered,
+        form=item.form if isinstance(item, FormCall) else None,
+        link=item.link if isinstance(item, LinkCall) else None,
+        answer_schema=item.answer_schema if isinstance(item, CustomCall) else None,
     )
 
 
 def _approval(doc: RunDoc, index: int, item: ApprovalRequest, policy: Policy) -> GateDoc:
+    always = () if item.always is None else (Action.APPROVE_ALWAYS,)
     return GateDoc(
         id=gate_id(doc.id, index),
         index=index,
@@ -67,6 +92,9 @@ def _approval(doc: RunDoc, index: int, item: ApprovalRequest, policy: Policy) ->
         reason=item.reason,
         risk=item.risk,
         policy=policy,
+        offered=(Action.APPROVE, *always, Action.DENY),
+        args_schema=item.args_schema,
+        saves=tuple(item.always or ()),
     )
 
 
@@ -82,9 +110,12 @@ def _approvers(asked: PolicyRequest) -> Policy:
     return Policy(deciders=deciders, **asked.model_dump(exclude={"responders", "approvers"}))
 
 
-def check_decidable(gate: GateDoc, doc: RunDoc, admins: Sequence[str], *, home: str | None = None) -> None:
+def check_decidable(
+    gate: GateDoc, policy: Policy, doc: RunDoc, admins: Sequence[str], *, home: str | None = None
+) -> None:
     """Refuse what nobody could ever decide, before anybody waits for it. Raises NoPlace or NobodyMayDecide."""
-    policy = gate.policy
+    if doc.place is None and not any(p.startswith("key:") for p in policy.deciders):
+        raise NoPlace
     approval = gate.kind is Kind.APPROVAL
     requester = doc.requester if approval else None
     need = policy.quorum if approval else 1
@@ -99,5 +130,3 @@ def check_decidable(gate: GateDoc, doc: RunDoc, admins: Sequence[str], *, home: 
             f"Nobody could ever decide {gate.tool_call_id!r}: "
             f"name at least {need} {who}{besides} in the policy{or_admins}."
         )
-    if doc.place is None and not any(p.startswith("key:") for p in policy.deciders):
-        raise NoPlace

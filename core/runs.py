@@ -1,148 +1,17 @@
-"""A run: the complete pending batch of one suspended run, and its results."""
+"""A run as it is stored: the complete pending batch of one suspended run, and its results."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    JsonValue,
-    StringConstraints,
-    Tag,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict
 
-from core import approvals, questions
-from core.gates import QUESTION_TOOL, Gate, Kind, result
-from core.policy import ChannelId, Person, PolicyRequest, UserId
-from core.strictjson import has_lone_surrogate
-
-MAX_GATES = 128
-MAX_STATE_BYTES = 1024 * 1024
-MAX_CUSTOM_BYTES = 16 * 1024
-MAX_TIMEOUT_S = 30 * 24 * 3600
-
-
-class _Request(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def _not_blank(value: str) -> str:
-    if not value.strip():
-        raise ValueError("must not be blank")
-    return value
-
-
-def _state_size(value: str) -> str:
-    if has_lone_surrogate(value):
-        raise ValueError("the text has half a surrogate pair")
-    if len(value.encode()) > MAX_STATE_BYTES:
-        raise ValueError("state may have at most 1 MiB")
-    return value
-
-
-Args = Annotated[dict[str, JsonValue], BeforeValidator(approvals.parse_args)]
-CallId = Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(_not_blank)]
-ToolName = Annotated[str, StringConstraints(min_length=1, max_length=256), AfterValidator(_not_blank)]
-
-
-class QuestionCall(_Request):
-    """A call of `ask_user_question`: one to four questions."""
-
-    tool_call_id: CallId
-    tool_name: Literal["ask_user_question"]
-    args: Annotated[questions.AskUserQuestion, BeforeValidator(approvals.parse_args)]
-
-
-class CustomCall(_Request):
-    """Any other call that wants an answer: its JSON is shown, text or JSON comes back."""
-
-    tool_call_id: CallId
-    tool_name: ToolName
-    args: Args
-
-    @model_validator(mode="after")
-    def _small_enough(self) -> Self:
-        if len(approvals.canonical(self.args)) > MAX_CUSTOM_BYTES:
-            raise ValueError("the arguments of a custom gate may have at most 16 KiB as JSON")
-        return self
-
-
-def _kind(item: object) -> str:
-    name = item.get("tool_name") if isinstance(item, dict) else getattr(item, "tool_name", None)
-    return Kind.QUESTION if name == QUESTION_TOOL else Kind.CUSTOM
-
-
-CallRequest = Annotated[
-    Annotated[QuestionCall, Tag("question")] | Annotated[CustomCall, Tag("custom")], Discriminator(_kind)
-]
-
-
-class ApprovalRequest(_Request):
-    """A tool call that wants a person's permission."""
-
-    tool_call_id: CallId
-    tool_name: ToolName
-    args: Args
-    reason: str | None = Field(None, max_length=4096)
-    risk: Literal["low", "medium", "high", "extra_high"] | None = None
-
-    @model_validator(mode="after")
-    def _has_digest(self) -> Self:
-        approvals.digest(self.args)
-        return self
-
-
-class Pending(_Request):
-    calls: list[CallRequest] = []
-    approvals: list[ApprovalRequest] = []
-
-    @model_validator(mode="after")
-    def _one_batch(self) -> Self:
-        ids = [item.tool_call_id for item in (*self.calls, *self.approvals)]
-        if not 1 <= len(ids) <= MAX_GATES:
-            raise ValueError(f"wanted 1 to {MAX_GATES} calls and approvals together, got {len(ids)}")
-        if len(set(ids)) != len(ids):
-            twice = next(i for i in ids if ids.count(i) > 1)
-            raise ValueError(f"tool_call_id {twice!r} is used twice; ids are unique over both lists")
-        return self
-
-
-class Place(_Request):
-    """Where the card goes: a channel (and a thread there), or a person's DM."""
-
-    channel: ChannelId | None = None
-    thread_ts: Annotated[str, StringConstraints(pattern=r"^\d{1,12}\.\d{6}$")] | None = None
-    user: UserId | None = None
-
-    @model_validator(mode="after")
-    def _one_place(self) -> Self:
-        if (self.channel is None) == (self.user is None):
-            raise ValueError('wanted either "channel" or "user"')
-        if self.thread_ts and not self.channel:
-            raise ValueError('"thread_ts" goes with "channel"')
-        return self
-
-
-class RunRequest(_Request):
-    """The body of `POST /api/v1/runs`, and what every host adapter opens a run with."""
-
-    host: Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]{1,64}$")] = "api"
-    external_id: str | None = Field(None, max_length=255)
-    title: str | None = Field(None, max_length=150)
-    pending: Pending
-    state: Annotated[str, AfterValidator(_state_size)] | None = None
-    place: Place | None = None
-    requester: Person | None = None
-    policy: PolicyRequest = PolicyRequest()
-    timeout_s: int | None = Field(None, ge=1, le=MAX_TIMEOUT_S)
+from core.escalations import Escalation
+from core.gates import Gate
+from core.places import Place
+from core.policy import Person
+from core.results import result
 
 
 class RunStatus(StrEnum):
@@ -167,22 +36,33 @@ class RunDoc(BaseModel):
     requester: Person | None
     created_at: int
     size: int
+    remind_after_s: tuple[int, ...] = ()
+    escalate: Escalation | None = None
 
 
 class Card(BaseModel):
-    """One Slack message that shows some of a run's gates (by index). ``shown`` is the digest of what it shows."""
+    """One Slack message that shows some of a run's gates (by index). ``shown`` is the digest of what it shows.
+
+    ``copy_of`` is 0 in the run's own place, 1 in the place that it was escalated to. ``refused`` is the chat system's
+    word for why it will not change the message any more; with no ``ts``, why it will not take the rest of this copy.
+    """
 
     model_config = ConfigDict(frozen=True)
     channel: str
     ts: str
     gates: tuple[int, ...]
     shown: str = ""
+    copy_of: int = 0
+    refused: str = ""
 
 
 class Run(BaseModel):
     """A run as it is stored. ``rev`` counts every change that a reader could see.
 
-    ``mend``: somebody clicked on a card that no longer says how things are, so it is drawn again in any case.
+    ``attempt`` counts how often people were asked to decide it; ``reopened_at`` is when they last were, again (ms).
+    ``index``: the indexes in which it stands while it waits. ``escalated``: whether the escalation has taken place.
+    ``reminded``: how many reminders were given. ``mend``: somebody clicked on a card that no longer says how things
+    are, so it is drawn again in any case.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -192,11 +72,20 @@ class Run(BaseModel):
     gates: tuple[Gate, ...]
     cards: tuple[Card, ...] = ()
     mend: bool = False
+    escalated: bool = False
+    reminded: int = 0
     error: str | None = None
+    attempt: int = 1
+    reopened_at: int | None = None
+    index: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
         return self.doc.id
+
+    @property
+    def opened_at(self) -> int:
+        return self.reopened_at or self.doc.created_at
 
     @property
     def open(self) -> bool:
@@ -210,18 +99,3 @@ class Run(BaseModel):
         for gate in self.gates:
             found[gate.doc.category][gate.doc.tool_call_id] = result(gate)
         return found
-
-
-def input_errors(error: ValidationError) -> list[dict[str, Any]]:
-    """A pydantic error as `{"loc", "msg", "type"}` items, without the input (it may hold a secret).
-
-    The kind by which a call was told apart is ours, not a part of the caller's path, and is left out.
-    """
-    return [
-        {
-            "loc": [p for i, p in enumerate(item["loc"]) if not (i == 3 and item["loc"][1] == "calls")],
-            "msg": item["msg"].removeprefix("Value error, "),
-            "type": item["type"],
-        }
-        for item in error.errors(include_url=False, include_context=False, include_input=False)
-    ]

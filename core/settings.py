@@ -7,6 +7,7 @@ import ipaddress
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -21,6 +22,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from core.address import SCHEMES, parse_address
 from core.errors import AskgateError
 from core.policy import CHANNEL, GROUP, KEY, TEAM, USER
+from core.redaction import DEFAULT_FIELDS, PatternError, Patterns, Redaction, plain
 from core.strictjson import quoted
 
 ENV_FILE = Path(".env")
@@ -153,12 +155,7 @@ def _key_entries(text: str) -> Iterator[tuple[str, str]]:
         for number, entry in enumerate(_parts(text), 1):
             yield f"entry {number}", entry
         return
-    try:
-        lines = Path(text[1:]).expanduser().read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ValueError(f"cannot read the file {quoted(text[1:])} ({reason})") from None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_lines_of(text[1:]), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield f"line {number} of the file", line
 
@@ -183,10 +180,56 @@ def _reachable(text: str) -> tuple[IPv4Network | IPv6Network | str, ...]:
     return tuple(one(part) for part in _parts(text))
 
 
-def _file(text: str) -> Path:
+def _switch(text: str) -> bool:
+    words = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
+    if text.lower() not in words:
+        raise _got(text)
+    return words[text.lower()]
+
+
+def _redact_fields(text: str) -> tuple[str, ...]:
+    names = tuple(_parts(text))
+    if [name.lower() for name in names] == ["none"]:
+        return ()
+    for name in names:
+        if not plain(name):
+            raise ValueError(f"{quoted(name)} has no letter and no digit")
+    return names
+
+
+def _redact_patterns(text: str) -> Patterns | None:
+    """The expressions of a file, one a line; empty lines, and lines that begin with #, are none."""
+    lines = [
+        (number, line)
+        for number, line in enumerate(_lines_of(text), 1)
+        if line.strip() and not line.startswith("#")
+    ]
+    try:
+        return Patterns([line for _, line in lines]) if lines else None
+    except PatternError as error:
+        raise ValueError(f"line {lines[error.number][0]} of the file: {error}") from None
+
+
+def _lines_of(path: str) -> list[str]:
+    return _text_of(path).splitlines()
+
+
+def _text_of(path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ValueError(f"cannot read the file {quoted(path)} ({reason})") from None
+
+
+def _toml_file(text: str) -> Path:
     path = Path(text).expanduser()
     if not path.is_file():
         raise ValueError(f"there is no file {quoted(text)}")
+    try:
+        tomllib.loads(_text_of(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"the file {quoted(text)} is no TOML ({error})") from None
     return path
 
 
@@ -206,6 +249,7 @@ class Settings(BaseSettings):
         enable_decoding=False,
         env_file_encoding="utf-8",
         extra="ignore",
+        arbitrary_types_allowed=True,
         frozen=True,
         hide_input_in_errors=True,
     )
@@ -238,6 +282,15 @@ class Settings(BaseSettings):
     retention_days: int = Field(30, ge=1, le=36_500, description="a whole number of days from 1 to 36500")
     audit_days: int = Field(400, ge=1, le=36_500, description="a whole number of days from 1 to 36500")
 
+    audit_values: Annotated[bool, _from_text(_switch)] = Field(False, description='"on" or "off"')
+    redact_fields: Annotated[tuple[str, ...], _from_text(_redact_fields)] = Field(
+        DEFAULT_FIELDS, description='names of fields, such as "password,api_key", or "none"'
+    )
+    redact_patterns: Annotated[Patterns | None, _from_text(_redact_patterns)] = Field(
+        None,
+        description="a file of regular expressions (RE2), one a line, none of which finds the empty text",
+    )
+
     bind: Annotated[Bind, _from_text(_bind)] = Field(
         Bind("127.0.0.1", 8080), description='an address and a port, such as "127.0.0.1:8080" or "[::1]:8080"'
     )
@@ -259,7 +312,7 @@ class Settings(BaseSettings):
     admins: Annotated[tuple[str, ...], _from_text(_admins)] = Field(
         (), description='ids of users and user groups, such as "U012AB3CD,T1:U2,S012AB3CD"'
     )
-    hosts: Annotated[Path | None, _from_text(_file)] = Field(None, description="the path of a TOML file")
+    hosts: Annotated[Path | None, _from_text(_toml_file)] = Field(None, description="the path of a TOML file")
 
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _from_text(str.lower)] = Field(
         "info", description="debug, info, warning or error"
@@ -267,6 +320,11 @@ class Settings(BaseSettings):
     grace_s: float = Field(
         10, ge=0, le=600, allow_inf_nan=False, description="how long a stop waits for work: 0 to 600 seconds"
     )
+
+    @property
+    def redaction(self) -> Redaction:
+        """What is masked in logs, in the audit and on cards."""
+        return Redaction.of(self.redact_fields, self.redact_patterns)
 
     @field_validator("*", mode="before")
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.runs import RunRequest
+from core.requests import RunRequest
 
 Json = dict[str, Any]
 
@@ -30,6 +30,28 @@ def question_call(call_id: str = "question-1", *questions: Json) -> Json:
 
 def approval(call_id: str = "call-2", **more: Any) -> Json:
     return {"tool_call_id": call_id, "tool_name": "delete_file", "args": {"path": "/tmp/old.log"}, **more}
+
+
+def form_call(call_id: str = "form", *fields: Json, **form: Any) -> Json:
+    """A call that a form of these fields answers (one text field unless some are given)."""
+    given = list(fields) or [{"name": "city", "label": "City", "kind": "text", "required": True}]
+    return {
+        "kind": "form",
+        "tool_call_id": call_id,
+        "tool_name": "book_room",
+        "form": {"fields": given, "controls": ["accept", "decline", "cancel"], **form},
+    }
+
+
+def link_call(call_id: str = "link", **link: Any) -> Json:
+    """A call that is answered elsewhere, at example.com unless something else is given."""
+    where = {} if link.keys() & {"url", "origin"} else {"url": "https://example.com/sign-in?for=agent&x=1"}
+    return {
+        "kind": "link",
+        "tool_call_id": call_id,
+        "tool_name": "sign_in",
+        "link": {**where, "controls": ["accept", "decline", "cancel"], **link},
+    }
 
 
 def body(calls: list[Json] | None = None, approvals: list[Json] | None = None, **more: Any) -> Json:

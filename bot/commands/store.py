@@ -15,6 +15,7 @@ from core.clock import StoreClock
 from core.embedded import EmbeddedServer, socket_path
 from core.engine import ResumeEngine
 from core.policy import Key
+from core.record import Record
 from core.settings import Settings
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
@@ -57,7 +58,10 @@ async def engine_of(settings: Settings) -> AsyncIterator[ResumeEngine]:
         client = fast_client(url)
         stack.push_async_callback(client.aclose)
         clock = StoreClock(lambda: store.server_ms())
-        store = Store(client, partitions=settings.partitions, clock=clock, wait=settings.redis_wait)
+        record = Record(settings.redaction, keeps_values=settings.audit_values)
+        store = Store(
+            client, partitions=settings.partitions, clock=clock, record=record, wait=settings.redis_wait
+        )
         await clock.anchor()
         await store.check_partitions()
         bell = Bell(listening_client(url))

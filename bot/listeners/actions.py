@@ -14,11 +14,13 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_sdk.errors import SlackClientError
 
 from bot import words
+from bot.cards import approval_modals, modals
 from bot.cards import controls as c
-from bot.cards import modals
 from bot.cards.card import gate_budget, pending_blocks
 from bot.cards.controls import Control
 from bot.cards.drafts import Draft, Entry, load_draft
+from bot.cards.edits import editor_text
+from bot.cards.form_modal import form_modal
 from bot.listeners.people import person_of, word_for
 from bot.slack.client import CLICK_TIMEOUT_S, Slack, SlackBusy, SlackGone, SlackRefused
 from core.engine import ResumeEngine
@@ -26,6 +28,7 @@ from core.errors import AskgateError, NotFound, StoreUnavailable
 from core.gates import Action, Gate, Kind, speaker
 from core.policy import Person
 from core.runs import Run
+from core.shown import shown_gate, shown_run
 
 _UNTOLD = (SlackBusy, SlackGone, SlackRefused, SlackClientError, aiohttp.ClientError, TimeoutError, OSError)
 
@@ -34,12 +37,16 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """A click with all that its handler needs: what, by whom, on which stored gate."""
+    """A click with all that its handler needs: what, by whom, on which stored gate.
+
+    ``shown`` is the gate as people see it, for every modal; ``gate`` is what they decide.
+    """
 
     control: Control
     person: Person
     run: Run
     gate: Gate
+    shown: Gate
     trigger_id: str
     view_id: str | None
     state: Mapping[str, Any]
@@ -66,7 +73,12 @@ class Actions:
             c.APPROVE: self._approve,
             c.REJECT: self._reject,
             c.REJECT_REASON: self._reject_with_reason,
+            c.EDIT: self._edit,
+            c.ALWAYS: self._always,
             c.ANSWER: self._answer,
+            c.FILL: self._fill,
+            c.DONE: self._done,
+            c.CANCEL: self._cancel,
             c.FULL: self._full,
             c.PAGE: self._page,
         }
@@ -80,6 +92,10 @@ class Actions:
         A store that is away, and what nobody foresaw, is raised: Slack then gets no 200.
         """
         person, action = person_of(body), body["actions"][0]
+        if action["action_id"] == c.OPEN:
+            # Slack has opened the page by itself, and there is nothing to be done about it here
+            await ack()
+            return
         try:
             word = await self._do(person, _control(action), body)
         except StoreUnavailable:
@@ -110,6 +126,7 @@ class Actions:
             person=person,
             run=run,
             gate=gate,
+            shown=shown_gate(gate, self._engine.redaction),
             trigger_id=str(body.get("trigger_id", "")),
             view_id=view.get("id"),
             state=(body.get("state") or {}).get("values", {}),
@@ -152,7 +169,9 @@ class Actions:
         else:
             draft = click.draft.having(click.control.question, entry)
             run = await self._engine.draft(click.gate.id, click.person, draft.dump())
-            if click.control.verb == c.PICK and _looks_alike(click.gate, run):
+            if click.control.verb == c.PICK and _looks_alike(
+                click.shown, shown_run(run, self._engine.redaction)
+            ):
                 return words.PICK_KEPT
         return None
 
@@ -161,6 +180,8 @@ class Actions:
         draft = self._with_menus(click)
         count = len(draft.entries)
         if draft.answered < count and click.gate.pending:
+            if count == 1:
+                return words.CHOOSE_FIRST
             return words.NOTHING_PICKED.format(done=draft.answered, count=count)
         await self._decide(click, Action.ANSWER, {"answers": draft.answers(click.gate)})
         return None
@@ -184,45 +205,70 @@ class Actions:
 
     async def _other(self, click: Click) -> str | None:
         entry = click.draft.entries[click.control.question]
-        return await self._open(click, modals.other(click.gate, click.control.question, entry))
+        return await self._open(click, modals.other(click.shown, click.control.question, entry))
 
     async def _form(self, click: Click) -> str | None:
-        return await self._open(click, modals.form(click.gate, self._with_menus(click)))
+        return await self._open(click, modals.form(click.shown, self._with_menus(click)))
 
     async def _response(self, click: Click) -> str | None:
-        return await self._open(click, modals.response(click.gate))
+        return await self._open(click, modals.response(click.shown))
 
     async def _decline(self, click: Click) -> str | None:
-        return await self._open(click, modals.decline(click.gate))
+        return await self._open(click, modals.decline(click.shown))
+
+    # forms, links and custom calls
 
     async def _answer(self, click: Click) -> str | None:
-        return await self._open(click, modals.answer(click.gate))
+        return await self._open(click, modals.answer(click.shown))
+
+    async def _fill(self, click: Click) -> str | None:
+        return await self._open(click, form_modal(click.gate))
+
+    async def _done(self, click: Click) -> str | None:
+        return await self._decide(click, Action.ACCEPT)
+
+    async def _cancel(self, click: Click) -> str | None:
+        return await self._decide(click, Action.CANCEL)
 
     # approvals
 
     async def _approve(self, click: Click) -> str | None:
-        if click.gate.doc.policy.reason == "always":
-            return await self._open(click, modals.reason(click.gate, c.APPROVE, click.control.value))
+        if click.gate.policy.reason == "always":
+            return await self._ask_why(click, c.APPROVE)
         return await self._decide(click, Action.APPROVE)
 
     async def _reject(self, click: Click) -> str | None:
-        if click.gate.doc.policy.reason != "never":
-            return await self._reject_with_reason(click)
+        if click.gate.policy.reason != "never":
+            return await self._ask_why(click, c.REJECT_REASON)
         return await self._decide(click, Action.DENY)
 
     async def _reject_with_reason(self, click: Click) -> str | None:
-        return await self._open(click, modals.reason(click.gate, c.REJECT_REASON, click.control.value))
+        return await self._ask_why(click, c.REJECT_REASON)
+
+    async def _ask_why(self, click: Click, verb: str) -> str | None:
+        return await self._open(click, approval_modals.reason(click.shown, verb, click.control.value))
+
+    async def _edit(self, click: Click) -> str | None:
+        """The editor has the arguments of this moment, which an old card may not show."""
+        if click.shown.hidden:
+            return words.HIDDEN_TO_EDIT
+        if editor_text(click.gate) is None:
+            return words.TOO_LONG_TO_EDIT
+        return await self._open(click, approval_modals.edit(click.gate))
+
+    async def _always(self, click: Click) -> str | None:
+        return await self._open(click, approval_modals.always(click.shown, click.control.value))
 
     # reading
 
     async def _full(self, click: Click) -> str | None:
         """Anybody may read."""
-        await self._slack.open_view(click.trigger_id, modals.full(click.gate, 0))
+        await self._slack.open_view(click.trigger_id, modals.full(click.shown, 0))
         return None
 
     async def _page(self, click: Click) -> str | None:
         if click.view_id:
-            await self._slack.update_view(click.view_id, modals.full(click.gate, click.control.number))
+            await self._slack.update_view(click.view_id, modals.full(click.shown, click.control.number))
         return None
 
     # what they share
@@ -242,9 +288,10 @@ class Actions:
 
     async def _show(self, view_id: str, gate: Gate) -> None:
         """The modal as the gate is after a decision, which stands whether Slack draws this or not."""
+        shown = shown_gate(gate, self._engine.redaction)
         try:
             await self._slack.update_view(
-                view_id, modals.full(gate, 0) if gate.pending else modals.settled(gate)
+                view_id, modals.full(shown, 0) if shown.pending else modals.settled(shown)
             )
         except (SlackBusy, SlackGone, SlackRefused) as error:
             log.warning("click.not_shown", gate=gate.id, code=error.code)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from core.api.problems import Malformed, TooLarge, UnsupportedMediaType, invalid
 from core.api.requests import Query, ResumeBody
 from core.errors import Invalid
-from core.runs import input_errors
+from core.requests import input_errors
 from core.strictjson import strict_json
 
 MAX_BODY = 2 * 1024 * 1024

@@ -11,10 +11,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from core.clock import iso
-from core.gates import OFFERED, Action, Decision, Gate, Kind, Outcome
+from core.forms import FormRequest
+from core.gates import Action, Decision, Edit, Gate, Kind, Outcome
+from core.links import LinkRequest
+from core.places import Place
 from core.policy import Actor, Person, Policy
 from core.resumes import Resume
-from core.runs import Place, Run, RunStatus
+from core.runs import Run, RunStatus
 
 Time = Annotated[
     str, Field(description="`2026-01-01T00:00:00.000Z`, UTC", json_schema_extra={"format": "date-time"})
@@ -42,16 +45,22 @@ class Result(View):
 class CallReturned(Result):
     status: Literal["returned"]
     value: JsonValue
+    action: str = Field(default="", description="What a person chose at a form or a link")
 
 
 class CallFailed(Result):
     status: Literal["failed"]
     message: str
+    action: str = Field(default="", description="What a person chose at a form or a link")
 
 
 class Approved(Result):
     action: Literal["approve"]
     args_digest: str
+    override_args: dict[str, JsonValue] = Field(
+        default={}, description="The arguments, if an approver edited them"
+    )
+    always: bool = Field(default=False, description="Whether it was approved for always")
 
 
 class Denied(Result):
@@ -141,6 +150,12 @@ class GateDetail(GateItem):
     risk: Literal["low", "medium", "high", "extra_high"] | None
     policy: Policy
     offered: list[Action]
+    form: FormRequest | None
+    link: LinkRequest | None
+    answer_schema: dict[str, JsonValue] | None
+    args_schema: dict[str, JsonValue] | None
+    saves: list[str]
+    edits: list[Edit]
     votes: dict[Action, int]
     decision: DecisionView | None
 
@@ -150,12 +165,18 @@ class GateDetail(GateItem):
         return cls(
             **_short(run, gate),
             **_whose(run, gate),
-            args=gate.doc.args,
+            args=gate.doc.args if gate.edited is None else gate.edited,
             reason=gate.doc.reason,
             risk=gate.doc.risk,
-            policy=gate.doc.policy,
-            offered=list(OFFERED[gate.doc.kind]) if gate.pending else [],
-            votes={action: said.count(action) for action in OFFERED[gate.doc.kind]},
+            policy=Policy.model_validate(gate.policy.model_dump()),  # the defaults too
+            offered=list(gate.doc.offered) if gate.pending else [],
+            form=gate.doc.form,
+            link=gate.doc.link,
+            answer_schema=gate.doc.answer_schema,
+            args_schema=gate.doc.args_schema,
+            saves=list(gate.doc.saves),
+            edits=list(gate.edits),
+            votes={action: said.count(action) for action in gate.doc.offered},
             decision=DecisionView.of(gate.decision) if gate.decision else None,
         )
 
@@ -168,7 +189,10 @@ class GatePage(View):
 
 
 class RunView(View):
-    """A run. ``results`` is null until every gate is settled; ``error`` is what its host last said went wrong."""
+    """A run. ``results`` is null until every gate is settled; ``error`` is what last went wrong on the way to its host.
+
+    ``attempt`` counts how often people were asked to decide it.
+    """
 
     id: str
     status: RunStatus
@@ -179,6 +203,7 @@ class RunView(View):
     gates: list[GateView]
     results: ResultsView | None
     error: str | None
+    attempt: int
 
     @classmethod
     def of(cls, run: Run, results: Mapping[str, Any] | None = None) -> Self:
@@ -194,7 +219,15 @@ class RunView(View):
             gates=[GateView.of(run, gate) for gate in run.gates],
             results=ResultsView.model_validate(results) if results else None,
             error=run.error,
+            attempt=run.attempt,
         )
+
+
+class RunPage(View):
+    """Runs, the newest end first. A page may be short although ``next_cursor`` says that there are more."""
+
+    runs: list[RunView]
+    next_cursor: str | None
 
 
 class ResumeView(View):
@@ -245,6 +278,23 @@ class AuditLine(View):
     reason: str | None = None
     args_digest: str | None = None
     prev: str
+
+
+class EventView(View):
+    """The data of one server-sent event: a line of the audit, and whose it is (null once the run is trimmed)."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    event: Literal["gate.opened", "gate.settled", "run.settled", "run.resumed"]
+    at: Time
+    run: str
+    gate: str | None
+    by: Person | KeySpeaking | None
+    source: str = Field(alias="from")
+    host: str | None
+    external_id: str | None
+    tool_call_id: str | None = Field(default=None, description="Of a gate")
+    kind: Kind | None = Field(default=None, description="Of a gate")
+    outcome: Outcome | None = None
 
 
 class ErrorItem(View):
@@ -299,7 +349,7 @@ def _short(run: Run, gate: Gate) -> dict[str, Any]:
         "kind": gate.doc.kind,
         "status": gate.status,
         "deadline": iso(gate.deadline),
-        "args_digest": gate.doc.args_digest,
+        "args_digest": gate.digest,
         "card": CardView(channel=card.channel, ts=card.ts) if card else None,
     }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from dirty_equals import IsPartialDict, IsStr
+from redis.asyncio import Redis
 
 from core.bell import Bell
 from core.clock import WallClock
@@ -89,6 +90,25 @@ async def test_more_than_a_page_of_the_store_is_told_whole(api: Api) -> None:
     lines = await api.audit()
     assert len(lines) == 5 * 129
     assert [line["at"] for line in lines] == sorted(line["at"] for line in lines)
+
+
+async def test_a_run_and_a_gate_are_found_after_retention_deleted_the_run(
+    api: Api, engine: ResumeEngine, redis: Redis
+) -> None:
+    run = await settled(api)
+    for _ in range(3):
+        await settled(api)
+    every, gate = await api.audit(run=run["id"]), run["gates"][1]["id"]
+    of_gate = await api.audit(gate=gate)
+    later = engine.store.clock.now_ms() + 1
+    for partition in range(4):
+        await engine.store.forget(partition, later, 500)
+    await api.refused("GET", f"/runs/{run['id']}", status=404, slug="not-found")
+    lost = await api.audit(run=run["id"], after=every[-1]["id"])
+    assert [(line["event"], line["reason"], line["by"]) for line in lost] == [("run.lost", "retention", None)]
+    assert await api.audit(run=run["id"]) == every + lost
+    assert await api.audit(gate=gate) == of_gate
+    assert await api.audit(gate=gate, after=of_gate[0]["id"]) == of_gate[1:]
 
 
 async def test_a_run_that_never_was_has_no_lines(api: Api) -> None:

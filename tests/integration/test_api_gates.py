@@ -54,6 +54,12 @@ async def test_a_gate_is_read_with_all_that_is_asked(api: Api) -> None:
         "risk": None,
         "policy": IsPartialDict(deciders=["channel"], quorum=1),
         "offered": ["answer", "decline"],
+        "form": None,
+        "link": None,
+        "answer_schema": None,
+        "args_schema": None,
+        "saves": [],
+        "edits": [],
         "votes": {"answer": 0, "decline": 0},
         "decision": None,
     }

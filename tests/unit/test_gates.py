@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from core import approvals
+from core.answers import Answer, check_answer
 from core.errors import InvalidDecision
+from core.forms import FormField, FormRequest
 from core.gates import (
     MAX_COMMENT,
-    OFFERED,
     Action,
     Decision,
     Gate,
@@ -22,11 +23,11 @@ from core.gates import (
     Kind,
     Outcome,
     Vote,
-    check_values,
-    result,
     speaker,
 )
+from core.links import LinkRequest
 from core.policy import Actor, Key, Person, Policy
+from core.results import result
 from core.runs import Run, RunDoc, RunStatus
 from tests.runs import FOCUSED, question_call
 
@@ -34,12 +35,28 @@ ANA = Person(team="T1", user="U1")
 BEN = Person(team="T1", user="U2")
 OPENED = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 ARGS: dict[str, JsonValue] = {"path": "/tmp/old.log"}
+FORM = FormRequest(fields=(FormField(name="city", kind="text"),))
 NOBODY = (Outcome.EXPIRED, Outcome.CANCELLED, Outcome.UNDELIVERABLE, Outcome.SUPERSEDED)
+
+
+OFFERED = {
+    Kind.QUESTION: (Action.ANSWER, Action.DECLINE),
+    Kind.CUSTOM: (Action.ANSWER, Action.DECLINE, Action.CANCEL),
+    Kind.FORM: (Action.ACCEPT, Action.DECLINE, Action.CANCEL),
+    Kind.LINK: (Action.ACCEPT, Action.DECLINE, Action.CANCEL),
+    Kind.APPROVAL: (Action.APPROVE, Action.DENY),
+}
+
+
+def check(asked: Gate, action: Action, values: object = None, comment: str | None = None) -> JsonValue:
+    return check_answer(asked, Answer(asked.doc.index, action, values, comment))
 
 
 def gate(kind: Kind = Kind.QUESTION, decision: Decision | None = None, index: int = 0, **policy: Any) -> Gate:
     args: JsonValue = question_call()["args"] if kind is Kind.QUESTION else ARGS
+    rules = Policy(deciders=("anyone",), **policy)
     return Gate(
+        policy=rules,
         doc=GateDoc(
             id=f"gate_00_01JZ0000000000000000000000_{index}",
             index=index,
@@ -49,7 +66,10 @@ def gate(kind: Kind = Kind.QUESTION, decision: Decision | None = None, index: in
             tool_name="tool",
             args=args,
             args_digest=approvals.digest(ARGS) if kind is Kind.APPROVAL else None,
-            policy=Policy(deciders=("anyone",), **policy),
+            policy=rules,
+            offered=OFFERED[kind],
+            form=FORM if kind is Kind.FORM else None,
+            link=LinkRequest(origin="https://example.com") if kind is Kind.LINK else None,
         ),
         status=decision.outcome if decision else "pending",
         rev=1,
@@ -272,34 +292,35 @@ def test_a_run_has_results_when_everything_is_settled_each_in_its_own_category()
 def test_a_gate_takes_only_the_actions_that_it_offers(kind: Kind, action: Action) -> None:
     values = FOCUSED if action is Action.ANSWER else None
     if action in OFFERED[kind]:
-        assert check_values(gate(kind), action, values, None) == values
+        expected = {} if kind is Kind.FORM and action is Action.ACCEPT else values
+        assert check(gate(kind), action, values, None) == expected
     else:
         with pytest.raises(
             InvalidDecision, match=f"{action} is not offered by this {kind}; wanted one of"
         ) as wrong:
-            check_values(gate(kind), action, values, None)
+            check(gate(kind), action, values, None)
         assert wrong.value.errors[0]["loc"] == ["action"]
 
 
-@pytest.mark.parametrize("action", [Action.DECLINE, Action.APPROVE, Action.DENY])
+@pytest.mark.parametrize("action", [Action.DECLINE, Action.CANCEL, Action.DENY])
 def test_only_an_answer_takes_values(action: Action) -> None:
     kind = next(kind for kind in Kind if action in OFFERED[kind])
     for values in (FOCUSED, True, "", {}, 0):
         with pytest.raises(InvalidDecision, match="takes no values"):
-            check_values(gate(kind), action, values, None)
+            check(gate(kind), action, values, None)
 
 
 def test_a_comment_has_its_bounds() -> None:
     asked = gate(Kind.APPROVAL)
-    assert check_values(asked, Action.DENY, None, "🧨" * MAX_COMMENT) is None
+    assert check(asked, Action.DENY, None, "🧨" * MAX_COMMENT) is None
     for comment in ("x" * (MAX_COMMENT + 1), "half \ud83d"):
         with pytest.raises(InvalidDecision) as wrong:
-            check_values(asked, Action.DENY, None, comment)
+            check(asked, Action.DENY, None, comment)
         assert wrong.value.errors[0]["loc"] == ["comment"]
 
 
 def test_a_reason_is_a_duty_of_approvals_alone() -> None:
-    assert check_values(gate(reason="always"), Action.DECLINE, None, None) is None
+    assert check(gate(reason="always"), Action.DECLINE, None, None) is None
 
 
 @given(
@@ -312,9 +333,9 @@ def test_a_reason_is_a_duty_of_approvals_alone() -> None:
 def test_a_custom_gate_takes_any_json_but_null_as_it_is(value: Any) -> None:
     if value is None:
         with pytest.raises(InvalidDecision, match="wants a value"):
-            check_values(gate(Kind.CUSTOM), Action.ANSWER, value, None)
+            check(gate(Kind.CUSTOM), Action.ANSWER, value, None)
     else:
-        assert check_values(gate(Kind.CUSTOM), Action.ANSWER, value, None) is value
+        assert check(gate(Kind.CUSTOM), Action.ANSWER, value, None) is value
 
 
 @pytest.mark.parametrize(
@@ -322,7 +343,7 @@ def test_a_custom_gate_takes_any_json_but_null_as_it_is(value: Any) -> None:
 )
 def test_a_custom_gate_refuses_what_is_no_json(value: object) -> None:
     with pytest.raises(InvalidDecision) as wrong:
-        check_values(gate(Kind.CUSTOM), Action.ANSWER, value, None)
+        check(gate(Kind.CUSTOM), Action.ANSWER, value, None)
     assert wrong.value.errors[0]["loc"] == ["values"]
 
 
@@ -335,10 +356,10 @@ def test_a_custom_gate_refuses_what_is_no_json(value: object) -> None:
 )
 def test_no_value_whatever_approves_a_tool(value: Any) -> None:
     with pytest.raises(InvalidDecision):
-        check_values(gate(Kind.APPROVAL), Action.ANSWER, value, None)
+        check(gate(Kind.APPROVAL), Action.ANSWER, value, None)
     if value is not None:
         with pytest.raises(InvalidDecision):
-            check_values(gate(Kind.APPROVAL), Action.APPROVE, value, None)
+            check(gate(Kind.APPROVAL), Action.APPROVE, value, None)
 
 
 def test_a_speaker_is_one_word_for_one_person() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from core.redaction import DEFAULT_FIELDS, MASK, NOTHING, Redaction
 from core.settings import NAMES, Bind, SettingsError, Wait, default_data_dir, load_settings
 
 SECRET = "s3cret-s3cret-s3cret"
@@ -48,6 +49,8 @@ def test_without_any_setting_the_defaults_hold() -> None:
 def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.toml"
     hosts.write_text("")
+    patterns = tmp_path / "patterns"
+    patterns.write_text("# keys\n\nsk-[a-z]+\n")
     texts = {
         "SLACK_BOT_TOKEN": "xoxb-test",
         "SLACK_SIGNING_SECRET": " signing\n",
@@ -66,6 +69,9 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "ASKGATE_PARTITIONS": "1024",
         "ASKGATE_RETENTION_DAYS": "1",
         "ASKGATE_AUDIT_DAYS": "2",
+        "ASKGATE_AUDIT_VALUES": "On",
+        "ASKGATE_REDACT_FIELDS": "pin, X-Code",
+        "ASKGATE_REDACT_PATTERNS": str(patterns),
         "ASKGATE_LOG_LEVEL": "DEBUG",
         "ASKGATE_GRACE_S": "0.5",
     }
@@ -243,6 +249,16 @@ def test_keys_in_a_file_are_one_a_line_and_errors_name_the_line(tmp_path: Path) 
     assert "(it is not UTF-8)" in refusal({"ASKGATE_API_KEYS": "@keys"})
 
 
+def test_a_file_of_hosts_is_toml(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.toml"
+    file.write_text("just text\n")
+    said = refusal({"ASKGATE_HOSTS": "hosts.toml"})
+    assert said.startswith('ASKGATE_HOSTS: the file "hosts.toml" is no TOML (Expected')
+    assert said.endswith("; wanted the path of a TOML file")
+    file.write_bytes(b"\xff")
+    assert "(it is not UTF-8)" in refusal({"ASKGATE_HOSTS": "hosts.toml"})
+
+
 def test_no_representation_shows_a_secret() -> None:
     settings = load_settings(
         {**SERVE, "ASKGATE_REDIS_URL": f"redis://:{SECRET}@h", "SLACK_APP_TOKEN": "xapp-s3cret"}
@@ -264,3 +280,73 @@ def test_the_data_folder_follows_the_platform(monkeypatch: pytest.MonkeyPatch, t
     assert default_data_dir() == tmp_path / "xdg" / "askgate"
     monkeypatch.setattr("sys.platform", "darwin")
     assert default_data_dir() == tmp_path / "Library" / "Application Support" / "askgate"
+
+
+# what is hidden
+
+
+def test_by_default_the_usual_names_are_hidden_and_the_audit_has_no_values() -> None:
+    settings = load_settings()
+    assert settings.redaction == Redaction.of(DEFAULT_FIELDS)
+    assert settings.redaction.value({"apiKey": "x", "n": 1}) == {"apiKey": MASK, "n": 1}
+    assert settings.audit_values is False
+
+
+def test_names_and_patterns_of_the_settings_are_what_is_hidden(tmp_path: Path) -> None:
+    file = tmp_path / "patterns"
+    file.write_text("# keys\n\nsk-[a-z]+\n(?i)bearer \\S+\n")
+    overrides = {"ASKGATE_REDACT_FIELDS": "PIN, X-Code", "ASKGATE_REDACT_PATTERNS": str(file)}
+    redaction = load_settings(overrides).redaction
+    shown = redaction.value(
+        {"pin": 1, "x_code": "a", "password": "b", "say": "sk-abc and BEARER x, not # keys"}
+    )
+    assert shown == {"pin": MASK, "x_code": MASK, "password": "b", "say": f"{MASK} and {MASK} not # keys"}
+
+
+@pytest.mark.parametrize("text", ["none", "None ", "NONE"])
+def test_none_hides_no_names(text: str) -> None:
+    assert load_settings({"ASKGATE_REDACT_FIELDS": text}).redaction == NOTHING
+
+
+def test_a_file_without_patterns_hides_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "patterns"
+    file.write_text("# nothing yet\n\n")
+    assert load_settings({"ASKGATE_REDACT_PATTERNS": str(file)}).redact_patterns is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (["# keys", "ok", "", "("], "line 4 of the file: missing"),
+        ([r"(a)\1"], "line 1 of the file: invalid escape sequence"),
+        (["ok", "x*"], "line 2 of the file: it finds the empty text"),
+        (["(?<!a)b"], "line 1 of the file: invalid perl operator"),
+    ],
+)
+def test_a_pattern_that_cannot_be_used_is_named_by_its_line(
+    tmp_path: Path, lines: list[str], says: str
+) -> None:
+    file = tmp_path / "patterns"
+    file.write_text("\n".join(lines))
+    said = refusal({"ASKGATE_REDACT_PATTERNS": str(file)})
+    assert said.startswith(f"ASKGATE_REDACT_PATTERNS: {says}")
+    assert "wanted a file of regular expressions (RE2), one a line" in said
+
+
+def test_patterns_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    assert "cannot read the file" in refusal({"ASKGATE_REDACT_PATTERNS": str(tmp_path / "none")})
+    file = tmp_path / "patterns"
+    file.write_bytes(b"\xff")
+    assert "it is not UTF-8" in refusal({"ASKGATE_REDACT_PATTERNS": str(file)})
+
+
+@pytest.mark.parametrize("text", ["--", "password,._"])
+def test_a_name_without_letters_and_digits_is_refused(text: str) -> None:
+    assert "has no letter and no digit" in refusal({"ASKGATE_REDACT_FIELDS": text})
+
+
+@pytest.mark.parametrize("text", ["maybe", "2", "on off"])
+def test_a_switch_is_on_or_off(text: str) -> None:
+    assert (
+        refusal({"ASKGATE_AUDIT_VALUES": text}) == f'ASKGATE_AUDIT_VALUES: got "{text}"; wanted "on" or "off"'
+    )

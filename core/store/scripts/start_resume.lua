@@ -1,5 +1,5 @@
 -- Freezes what a host gets, before the first send, and marks the run as being handed over.
--- cmd: token, body (JSON text), key. Returns {body, key}: those of the first time; or nothing if the run is gone or the
+-- cmd: token, body (JSON text), key, fields (audit). Returns {body, key}: those of the first time; or nothing if the run is gone or the
 -- lease is somebody else's (or over) meanwhile.
 if redis.call('EXISTS', RUN) == 0 then
   unschedule(QUEUE, QUEUE_LEASES, cmd.run)
@@ -14,5 +14,9 @@ redis.call('HSETNX', RUN, 'key', cmd.key)
 if redis.call('HGET', RUN, 'status') == 'settled' then
   redis.call('HSET', RUN, 'status', 'resuming')
   redis.call('HINCRBY', RUN, 'rev', 1)
+end
+if redis.call('HGET', RUN, 'claimed_by') ~= cmd.token then
+  redis.call('HSET', RUN, 'claimed_by', cmd.token)
+  audit('run.claimed', nil, cmd.fields)
 end
 return redis.call('HMGET', RUN, 'body', 'key')

@@ -1,0 +1,142 @@
+"""Amendments: who may decide a pending gate, and until when, changed after it was opened. Each is in the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from core.clock import iso
+from core.errors import (
+    AlreadySettled,
+    ArgumentsChanged,
+    AskgateError,
+    Expired,
+    Invalid,
+    NotAllowed,
+    NotFound,
+    Refused,
+)
+from core.escalations import MAX_TIMEOUT_S
+from core.gates import Gate, Kind
+from core.ids import run_of
+from core.opening import check_decidable
+from core.policy import Actor, Directory, Person, Policy, Principal, check_admin
+from core.runs import Run
+from core.store.codec import spliced
+from core.store.store import Store
+
+STALE_TRIES = 5
+Item = dict[str, Any]
+
+
+class Amendments:
+    """Extends, reassigns, delegates and escalates. Admins, and keys (whoever has one runs askgate), may amend."""
+
+    def __init__(
+        self, store: Store, *, admins: Sequence[str], home: str | None, directory: Directory
+    ) -> None:
+        self._store = store
+        self._admins = admins
+        self._home = home
+        self._directory = directory
+
+    async def extend(self, gate: str, seconds: int, *, by: Actor, via: str) -> Run:
+        """Put a gate's deadline off by so many seconds; never to more than 30 days after it was opened.
+
+        Raises NotAllowed, CannotVerify, Invalid, NotFound, AlreadySettled, Expired or StoreUnavailable.
+        """
+
+        def later(run: Run, found: Gate) -> Item:
+            deadline = found.deadline + seconds * 1000
+            latest = found.opened_at + MAX_TIMEOUT_S * 1000
+            if seconds < 1 or deadline > latest:
+                raise Invalid(f"wanted a later deadline, at most 30 days after it was opened ({iso(latest)})")
+            return {"deadline": deadline, "fields": spliced({"until": iso(deadline)})}
+
+        return await self._amend(gate, "gate.extended", later, by=by, via=via, admin=True)
+
+    async def reassign(self, gate: str, deciders: Sequence[Principal], *, by: Actor, via: str) -> Run:
+        """Let others decide a gate, instead of those who might so far. Raises as `extend` does, and NobodyMayDecide."""
+
+        def handed_over(run: Run, found: Gate) -> Item:
+            return self._policy(run, found, tuple(deciders), reason=None)
+
+        return await self._amend(gate, "gate.reassigned", handed_over, by=by, via=via, admin=True)
+
+    async def delegate(self, gate: str, to: Person, *, by: Person, via: str) -> Run:
+        """A person who is named as a decider of a gate names another in their stead. Raises as `reassign` does."""
+
+        def in_their_stead(run: Run, found: Gate) -> Item:
+            own = {f"{by.team}:{by.user}", by.user} if by.team == self._home else {f"{by.team}:{by.user}"}
+            others = [p for p in found.policy.deciders if p not in own]
+            if len(others) == len(found.policy.deciders):
+                raise NotAllowed("Only somebody who is named as a decider can name another in their stead.")
+            return self._policy(run, found, (*others, f"{to.team}:{to.user}"), reason="delegated")
+
+        return await self._amend(gate, "gate.reassigned", in_their_stead, by=by, via=via)
+
+    async def escalate(self, run_id: str) -> None:
+        """What a run's escalation says: more approvers for what is still pending. Its card then goes to more places."""
+        for _ in range(STALE_TRIES):
+            run = await self._store.read(run_id)
+            if run is None or run.doc.escalate is None or not run.open or run.escalated:
+                return
+            more = run.doc.escalate.approvers or []
+            items = []
+            for gate in run.gates:
+                if gate.pending and (gate.doc.kind is Kind.APPROVAL or not more):
+                    deciders = tuple(dict.fromkeys((*gate.policy.deciders, *more)))
+                    policy = gate.policy.model_copy(update={"deciders": deciders})
+                    items.append(_item(gate, {"policy": policy.model_dump_json(), "fields": ""}))
+            word, _ = await self._store.amend(
+                run, items, event="gate.escalated", by=None, via="clock", flag="escalated"
+            )
+            if word == "amended":
+                return
+
+    def _policy(self, run: Run, gate: Gate, deciders: tuple[str, ...], *, reason: str | None) -> Item:
+        policy = gate.policy.model_copy(update={"deciders": deciders})
+        check_decidable(gate.doc, policy, run.doc, self._admins, home=self._home)
+        fields = {"reason": reason, "deciders": list(deciders)}
+        return {"policy": Policy.model_dump_json(policy), "fields": spliced(fields)}
+
+    async def _amend(
+        self,
+        gate: str,
+        event: str,
+        change: Callable[[Run, Gate], Item],
+        *,
+        by: Actor,
+        via: str,
+        admin: bool = False,
+    ) -> Run:
+        run_id, index = run_of(gate)
+        for _ in range(STALE_TRIES):
+            run = await self._store.read(run_id)
+            if run is None or index >= len(run.gates):
+                raise NotFound(f"There is no gate {gate}.")
+            found = run.gates[index]
+            try:
+                if admin:
+                    await check_admin(self._admins, by, home=self._home, directory=self._directory)
+                item = _item(found, change(run, found))
+            except (Refused, Invalid) as refusal:
+                raise await self._refused(run, found, by, via, refusal) from None
+            word, _ = await self._store.amend(run, [item], event=event, by=by.model_dump(), via=via)
+            if word == "amended":
+                return await self._store.read(run_id) or run
+            if word != "stale":
+                extra = {"run": run, "gate": found}
+                late = Expired(extra=extra) if word == "expired" else AlreadySettled(extra=extra)
+                raise await self._refused(run, found, by, via, late)
+        raise ArgumentsChanged("The gate keeps changing; try again.")
+
+    async def _refused(
+        self, run: Run, gate: Gate, by: Actor, via: str, refusal: AskgateError
+    ) -> AskgateError:
+        await self._store.refuse(run, gate.id, by=by.model_dump(), via=via, reason=refusal.slug)
+        return refusal
+
+
+def _item(gate: Gate, change: Item) -> Item:
+    return {"index": gate.doc.index, "rev": str(gate.rev), **change}

@@ -1,0 +1,44 @@
+-- Changes who may decide pending gates, or until when. All of it or nothing. KEYS: of a run, then 12 the call's token.
+-- cmd: event, by (JSON text), via, items: [{index, rev, policy (JSON text)?, deadline (ms)?, fields (audit)}],
+-- flag (a field of the run to set to 1)?, index (the names of the indexes from here on), made (ms). Returns {word, index}: amended | missing | expired | taken | stale.
+if redis.call('EXISTS', RUN) == 0 then
+  return {'missing', -1}
+end
+if redis.call('EXISTS', KEYS[12]) == 1 then
+  return {'amended', -1} -- the reply of the first try was lost
+end
+expire_overdue()
+for _, item in ipairs(cmd.items) do
+  local gate = redis.call('HMGET', RUN, item.index .. ':status', item.index .. ':rev')
+  if not gate[1] then
+    return {'missing', item.index}
+  elseif gate[1] ~= 'pending' then
+    return {gate[1] == 'expired' and 'expired' or 'taken', item.index}
+  elseif gate[2] ~= item.rev then
+    return {'stale', item.index}
+  end
+end
+for _, item in ipairs(cmd.items) do
+  if item.policy then
+    redis.call('HSET', RUN, item.index .. ':policy', item.policy)
+  end
+  if item.deadline then
+    redis.call('HSET', RUN, item.index .. ':deadline', string.format('%.0f', item.deadline))
+  end
+  redis.call('HINCRBY', RUN, item.index .. ':rev', 1)
+  audit(cmd.event, gate_id(item.index), ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"' .. item.fields)
+end
+redis.call('HSET', RUN, 'index', cmd.index)
+for number = cmd.first_index, #KEYS do
+  redis.call('ZADD', KEYS[number], cmd.made, cmd.run)
+end
+if cmd.flag then
+  redis.call('HSET', RUN, cmd.flag, '1')
+end
+local _, earliest = expire_overdue()
+if earliest then
+  schedule(AGENDA, LEASES, 'expire:' .. cmd.run, earliest)
+end
+changed()
+heard_before()
+return {'amended', -1}
