@@ -20,6 +20,7 @@ from bot.door import Door
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
+from bot.slack.reminders import Reminders
 from bot.socket import Socket
 from bot.web import Web
 from core.agenda import Handler, Worker
@@ -116,13 +117,16 @@ class Service:
         return store, bell
 
     async def _start_worker(self, client: AsyncWebClient) -> None:
-        settings, store = self._settings, self.engine.store
-        delivery = Delivery(self.engine, Slack(client))
-        retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
+        settings, slack = self._settings, Slack(client)
+        retention = Retention(
+            self.engine.store, runs_days=settings.retention_days, audit_days=settings.audit_days
+        )
         await retention.keep_due()
         handlers: dict[str, Handler] = {
             "expire": self.engine.expire,
-            "card": delivery.card,
+            "escalate": self.engine.escalate,
+            "card": Delivery(self.engine, slack).card,
+            "remind": Reminders(self.engine, slack).remind,
             "trim": retention.trim,
         }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)

@@ -43,7 +43,8 @@ class RunDoc(BaseModel):
 class Card(BaseModel):
     """One Slack message that shows some of a run's gates (by index). ``shown`` is the digest of what it shows.
 
-    ``copy_of`` is 0 in the run's own place, 1 in the place that it was escalated to.
+    ``copy_of`` is 0 in the run's own place, 1 in the place that it was escalated to. ``refused`` is the chat system's
+    word for why it will not change the message any more; with no ``ts``, why it will not take the rest of this copy.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -52,6 +53,7 @@ class Card(BaseModel):
     gates: tuple[int, ...]
     shown: str = ""
     copy_of: int = 0
+    refused: str = ""
 
 
 class Run(BaseModel):

@@ -6,6 +6,7 @@ from bot import words
 from bot.cards import controls as c
 from bot.cards.arguments import arguments
 from bot.cards.blocks import Block, actions, button, code, context, line, piece, quote, rich
+from bot.cards.edits import EDITS_BYTES, edited, not_editable
 from bot.cards.text import cut, names, shown, size, visible
 from core.gates import Action, Gate
 
@@ -14,13 +15,19 @@ REASON_SHARE = 3
 TOOL_BYTES = 300
 VOTERS_BYTES = 400
 """What the names of those who voted one way may take; two dozen people fit."""
+SAVES_BYTES = 60_000
+"""What "Approve always" may save, all of which a modal shows."""
+OUR_BYTES = 800
+"""What our own words take at most around the agent's, before anybody votes or edits."""
+EDIT_NOTES = 3
+"""How many lines an edit may add: values are hidden, the arguments go on, and they cannot be edited in Slack."""
 
 
 def approval_blocks(gate: Gate, budget: int) -> list[Block]:
     """The blocks of a pending approval, with at most ``budget`` bytes of the agent's text.
 
     Approve stands here only if the tool's whole name and all the arguments do; else it waits behind them, in "View in
-    full".
+    full". What approvers edited comes on top, within `growth`.
     """
     doc = gate.doc
     parts = [tool_line(gate)]
@@ -31,11 +38,27 @@ def approval_blocks(gate: Gate, budget: int) -> list[Block]:
     room = budget - size(tool) - size(why)
     text = arguments(gate, room)
     whole = size(text) <= room and tool == visible(doc.tool_name)
-    parts.append(code(cut(text, room)))
+    parts += [code(cut(text, room)), *edited(gate)]
     blocks = [rich(*parts), context(" · ".join(facts(gate)))]
     if not whole:
         blocks.append(context(words.ARGUMENTS_CUT))
+    if gate.policy.edits and (why_not := not_editable(gate)):
+        blocks.append(context(why_not))
+    if saves_too_much(gate):
+        blocks.append(context(words.TOO_LONG_TO_SAVE))
     return [*blocks, _controls(gate, whole=whole, unread=unread)]
+
+
+def growth(gate: Gate, budget: int, own: int) -> int:
+    """By how many bytes a pending approval may grow through what people do.
+
+    ``own`` is what its blocks take at first. An edit may make short arguments long: up to ``budget``.
+    """
+    policy = gate.doc.policy
+    voters = (VOTERS_BYTES + 50) * ((policy.quorum > 1) + (policy.reject_quorum > 1))
+    if not policy.edits:
+        return voters
+    return voters + max(budget + OUR_BYTES - own, 0) + EDITS_BYTES
 
 
 def _reason(gate: Gate, most: int) -> tuple[str, bool]:
@@ -47,22 +70,36 @@ def _reason(gate: Gate, most: int) -> tuple[str, bool]:
 def _controls(gate: Gate, *, whole: bool, unread: bool) -> Block:
     """``whole``: all the arguments stand above; ``unread``: not all of the reason does."""
     full = button(words.VIEW_IN_FULL, c.FULL, style=None if whole else "primary")
-    row = [approve(gate)] if whole else [full]
-    row += [reject(gate), button(words.REJECT_WITH_REASON, c.REJECT_REASON, gate.doc.args_digest or "")]
+    row = approving(gate) if whole else [full, *editing(gate)]
+    row += [reject(gate), button(words.REJECT_WITH_REASON, c.REJECT_REASON, gate.digest or "")]
     if whole and unread:
         row.append(full)
     return actions(c.block_id(gate.id, 0, "gate"), row)
 
 
-def approve(gate: Gate) -> Block:
-    """The button. Its dots say that a reason is asked for first."""
-    text = words.APPROVE + ("…" if gate.doc.policy.reason == "always" else "")
-    return button(text, c.APPROVE, gate.doc.args_digest or "", style="primary")
+def approving(gate: Gate) -> list[Block]:
+    """The buttons that approve. They stand where all of the arguments do. Dots say that something is asked first."""
+    dots = "…" if gate.policy.reason == "always" else ""
+    row = [button(words.APPROVE + dots, c.APPROVE, gate.digest or "", style="primary"), *editing(gate)]
+    if Action.APPROVE_ALWAYS in gate.doc.offered and not saves_too_much(gate):
+        row.append(button(f"{words.ALWAYS}…", c.ALWAYS, gate.digest or ""))
+    return row
+
+
+def editing(gate: Gate) -> list[Block]:
+    """The editor shows all of the arguments itself, so its button may stand anywhere."""
+    can = gate.policy.edits and not not_editable(gate)
+    return [button(words.EDIT, c.EDIT)] if can else []
+
+
+def saves_too_much(gate: Gate) -> bool:
+    """Whether "Approve always" would save more than its modal can show."""
+    return sum(size(visible(text)) for text in gate.doc.saves) > SAVES_BYTES
 
 
 def reject(gate: Gate) -> Block:
-    text = words.REJECT + ("" if gate.doc.policy.reason == "never" else "…")
-    return button(text, c.REJECT, gate.doc.args_digest or "", style="danger")
+    text = words.REJECT + ("" if gate.policy.reason == "never" else "…")
+    return button(text, c.REJECT, gate.digest or "", style="danger")
 
 
 def tool_line(gate: Gate) -> Block:
@@ -71,7 +108,7 @@ def tool_line(gate: Gate) -> Block:
 
 def facts(gate: Gate) -> list[str]:
     """Risk, quorum, whether a reason is wanted, and the digest, as markup."""
-    doc, policy = gate.doc, gate.doc.policy
+    doc, policy = gate.doc, gate.policy
     found = [words.RISKS[doc.risk]] if doc.risk else []
     for action, need, say in (
         (Action.APPROVE, policy.quorum, words.votes),
@@ -82,4 +119,4 @@ def facts(gate: Gate) -> list[str]:
             found.append(say(len(voters), need, words.and_more(*names(voters, VOTERS_BYTES))))
     if policy.reason != "never":
         found.append(words.REASON_WANTED[policy.reason])
-    return [*found, words.digest((doc.args_digest or "")[:8])]
+    return [*found, words.digest((gate.digest or "")[:8])]

@@ -24,7 +24,7 @@ def arguments(gate: Gate, most: int | None = None) -> str:
     escaped; all the rest is the JSON that it seems to be.
     """
     found, length = [], 0
-    for piece in _written(gate.doc.arguments, ""):
+    for piece in _written(gate.arguments, ""):
         found.append(piece)
         length += len(piece)
         if most is not None and length > most:

@@ -9,6 +9,7 @@ from bot.cards import controls as c
 from bot.cards.approval import TOOL_BYTES
 from bot.cards.arguments import arguments
 from bot.cards.blocks import Block, actions, button, code, context, line, piece, rich
+from bot.cards.offers import ways_out
 from bot.cards.text import cut, shown, size, visible
 from core.gates import Gate
 
@@ -25,8 +26,7 @@ def custom_blocks(gate: Gate, budget: int) -> list[Block]:
     row = [button(words.ANSWER, c.ANSWER, style="primary")]
     if not whole:
         row.append(button(words.VIEW_IN_FULL, c.FULL))
-    row.append(button(words.DECLINE, c.DECLINE))
-    return [*blocks, actions(c.block_id(gate.id, 0, "gate"), row)]
+    return [*blocks, actions(c.block_id(gate.id, 0, "gate"), [*row, *ways_out(gate)])]
 
 
 def custom_answer(gate: Gate, budget: int) -> list[Block]:

@@ -23,10 +23,11 @@ from bot.cards.blocks import (
 )
 from bot.cards.drafts import Draft, Entry, drafts_of
 from bot.cards.labels import NUMBER, Labels, alike, labels, numbered
-from bot.cards.text import mention, shown, size, visible
+from bot.cards.text import mention, shown, size, uncut
 from core.gates import Gate
 from core.policy import Person
 from core.questions import Question
+from core.questions import labels as labels_of
 
 CONTROLS_SHARE = 0.4
 """How much of a question's room its buttons or menu may take: they repeat the labels."""
@@ -80,20 +81,20 @@ class _Fitted(NamedTuple):
 
 def _fitted(question: Question, budget: int) -> _Fitted:
     for_controls = int(budget * CONTROLS_SHARE)
-    on_controls = labels(question, for_controls)
+    on_controls = labels(labels_of(question), for_controls)
     header = shown(question.header, HEADER_BYTES)
     room = budget - on_controls.size - NUMBER * len(question.options) - size(header)
     text = shown(question.question, room // 2)
     lines, whole = _options(question, room - size(text))
     if alike([label for label, _ in lines]):
         # what is told apart on a button may look alike in a list that is cut shorter
-        on_controls = numbered(question, for_controls)
+        on_controls = numbered(labels_of(question), for_controls)
     items = [
         line(piece(label, bold=True), piece(f"{SEPARATOR}{description}" if description else ""))
         for label, description in lines
     ]
     asked = line(piece(f"{header}: ", bold=True), piece(text))
-    whole = whole and _uncut(question.header, header) and _uncut(question.question, text)
+    whole = whole and uncut(question.header, header) and uncut(question.question, text)
     return _Fitted([asked, listing(items, ordered=on_controls.numbered)], on_controls, whole)
 
 
@@ -108,12 +109,8 @@ def _options(question: Question, budget: int) -> tuple[list[tuple[str, str]], bo
         description = shown(choice.description, room - size(label))
         lines.append((label, description))
         budget -= size(label) + size(SEPARATOR) + size(description)
-        whole = whole and _uncut(choice.label, label) and _uncut(choice.description, description)
+        whole = whole and uncut(choice.label, label) and uncut(choice.description, description)
     return lines, whole
-
-
-def _uncut(text: str, shown_text: str) -> bool:
-    return len(text) <= len(shown_text) and visible(text) == shown_text
 
 
 def _option_controls(gate: Gate, number: int, question: Question, on_controls: Labels) -> Block:

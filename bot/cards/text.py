@@ -98,6 +98,11 @@ def shown(text: str, most: int, measure: Measure = size) -> str:
     return cut(visible(text[: most + 1]), most, measure)
 
 
+def uncut(text: str, seen: str) -> bool:
+    """Whether ``seen``, made by `shown`, is all of the text."""
+    return len(text) <= len(seen) and visible(text) == seen
+
+
 def chunks(text: str, most: int) -> list[str]:
     """The whole text in pieces of at most ``most`` bytes, cut at line ends where that wastes little."""
     found, start = [], 0
@@ -120,6 +125,12 @@ def _head(text: str, most: int, measure: Measure) -> str:
 def one_line(text: str) -> str:
     """The text as a control shows it: every run of white space is one blank."""
     return " ".join(text.split())
+
+
+def glance(text: str, most: int, measure: Measure = size) -> str:
+    """The text as a control shows it, cut; without a look at more of it than that takes."""
+    head = text if len(text) <= most else text[:most] + _ELLIPSIS
+    return cut(one_line(visible(head)), most, measure)
 
 
 def look(text: str) -> str:

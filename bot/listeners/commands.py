@@ -8,7 +8,8 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 
 from bot import words
 from bot.cards.blocks import Block, context, header, line, markup, piece, rich
-from bot.cards.text import cut, date, visible
+from bot.cards.heading import title_of
+from bot.cards.text import cut, date, shown, visible
 from bot.listeners.people import person_of
 from core.engine import ResumeEngine
 from core.errors import CannotVerify, StoreUnavailable
@@ -103,6 +104,9 @@ def _line(run: Run, gate: Gate) -> Block:
         first = gate.asks.questions[0]
         asked = [piece(f"{visible(first.header)}: ", bold=True), piece(cut(visible(first.question), 240))]
         return line(piece(title), *asked)
+    if gate.doc.kind in (Kind.FORM, Kind.LINK):
+        what = words.FILL if gate.doc.kind is Kind.FORM else words.LINK
+        return line(piece(title), piece(what, bold=True), piece(shown(title_of(gate), 80)))
     what = words.APPROVAL if gate.doc.kind is Kind.APPROVAL else words.CUSTOM
     return line(piece(title), piece(what, bold=True), piece(cut(visible(gate.doc.tool_name), 80), code=True))
 

@@ -82,5 +82,5 @@ def leases(queue: str) -> str:
     return f"{queue}:leases"
 
 
-WORK = ("expire", "remind", "escalate", "card")
+WORK = ("expire", "card", "remind", "escalate")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""

@@ -150,9 +150,9 @@ class Store:
     ) -> tuple[str, int]:
         """Change who may decide gates of a run, or until when (see `scripts/amend.lua`)."""
         command = {"items": items, "event": event, "by": json.dumps(by), "via": via}
-        word, index = await self._about(
-            lua.AMEND, run.id, run.doc.host, command | ({"flag": flag} if flag else {})
-        )
+        if flag:
+            command["flag"] = flag
+        word, index = await self._about(lua.AMEND, run.id, run.doc.host, command, [self._call_key(run)])
         return word, int(index)
 
     async def reminded(self, run: Run, given: int, due: int | None) -> None:
@@ -206,10 +206,20 @@ class Store:
         await self._about(lua.REFUSE, run.id, run.doc.host, command, [self._call_key(run)])
 
     async def set_cards(
-        self, run: Run, cards: Sequence[Card], *, event: str = "", reason: str | None = None
+        self,
+        run: Run,
+        cards: Sequence[Card],
+        *,
+        event: str = "",
+        reason: str | None = None,
+        mended: bool = False,
     ) -> None:
-        """Remember where a run's cards are and what they show; with an audit event if named."""
+        """Remember where a run's cards are and what they show; with an audit event if named.
+
+        ``mended``: all of them were drawn again, as `refuse` asked.
+        """
         command = {
+            "mended": mended,
             "cards": json.dumps([card.model_dump() for card in cards]),
             "event": event,
             "fields": ',"by":null' + spliced({"from": "slack", "reason": reason}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot import words
-from bot.cards import modals
+from bot.cards import approval_modals, modals
 from bot.cards.card import pack, render
 from bot.cards.drafts import Draft, Entry
 from bot.cards.settled import settled_line
@@ -228,7 +228,7 @@ def runs_of_each_kind() -> list[Run]:
 
 @pytest.mark.parametrize("run", runs_of_each_kind(), ids=["question", "approval", "custom"])
 def test_a_settled_card_has_no_controls_and_says_how_by_whom_and_when(run: Run) -> None:
-    for outcome in outcomes(run.gates[0].doc.kind):
+    for outcome in outcomes(run.gates[0]):
         done = ended(run, outcome, "a word", ANA)
         for surface in (only(done), modals.settled(done.gates[0])):
             assert typed(surface, "actions", "button", "input", "static_select", "multi_static_select") == []
@@ -319,8 +319,8 @@ def test_each_modal_names_what_it_is_for_and_what_its_button_does() -> None:
         "General response": (modals.response(question), "Submit"),
         "Decline to answer": (modals.decline(question), "Decline"),
         "Answer in a form": (modals.form(question, Draft((Entry(),) * 3)), "Submit"),
-        "Reject with reason": (modals.reason(approving, "reject_reason", "d"), "Reject"),
-        "Approve with reason": (modals.reason(approving, "approve", "d"), "Approve"),
+        "Reject with reason": (approval_modals.reason(approving, "reject_reason", "d"), "Reject"),
+        "Approve with reason": (approval_modals.reason(approving, "approve", "d"), "Approve"),
         "Answer": (modals.answer(custom), "Submit"),
     }
     for title, (view, submit) in found.items():
