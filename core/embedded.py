@@ -199,6 +199,7 @@ class EmbeddedServer:
             "appendfsync": "always",
             "save": "",
             "maxmemory-policy": "noeviction",
+            "hash-max-listpack-value": "4096",
         }
         command = [str(program), *(word for name, value in options.items() for word in (f"--{name}", value))]
         with (self.data_dir / "server.log").open("ab") as log:

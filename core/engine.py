@@ -7,16 +7,18 @@ import contextlib
 import hashlib
 import json
 import zlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from core import approvals
 from core.amendments import Amendments
 from core.answers import Answer, check_answer
 from core.bell import POLL_S, Bell, heard
 from core.clock import iso
+from core.deadletters import DeadLetters
 from core.diffs import diff
+from core.egress import AddressRefused, Allowed, Reach
 from core.errors import (
     AlreadySettled,
     ArgumentsChanged,
@@ -25,12 +27,14 @@ from core.errors import (
     CoverageMismatch,
     Expired,
     IdempotencyKeyReused,
+    Invalid,
     InvalidDecision,
     NotAllowed,
     NotFound,
     NotWaiting,
     Refused,
 )
+from core.feed import Feed
 from core.gates import Action, Decision, Edit, Gate, Kind, Outcome, Vote, speaker
 from core.ids import gate_id, new_run_id, new_token, run_of
 from core.opening import check_decidable, gate_docs, run_doc
@@ -41,15 +45,19 @@ from core.resumes import Resumes
 from core.runs import Run, RunStatus
 from core.store.codec import spliced
 from core.store.store import Store
+from core.strictjson import at
 
 STALE_TRIES = 5
+LIST_BATCH = 50
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class ResumeEngine:
     """The engine. ``home`` is the team id of the workspace served, once it is known.
 
-    ``directory`` looks up groups and channel members; the bot fills it.
+    ``directory`` looks up groups and channel members; the bot fills it. ``callback_allow`` are the hosts and networks
+    that callbacks may reach although they are private.
     """
 
     store: Store
@@ -59,12 +67,21 @@ class ResumeEngine:
     default_timeout_s: int = 86400
     home: str | None = None
     directory: Directory = field(default_factory=NoDirectory)
+    callback_allow: Sequence[Allowed] = ()
+    reach: Reach = field(init=False)
     resumes: Resumes = field(init=False)
     amendments: Amendments = field(init=False)
+    dead_letters: DeadLetters = field(init=False)
+    feed: Feed = field(init=False)
 
     def __post_init__(self) -> None:
+        self.reach = Reach(tuple(self.callback_allow))
         self.resumes = Resumes(self.store, self.bell)
+        self.feed = Feed(self.store, self.bell)
         self.amendments = Amendments(self.store, admins=self.admins, home=self.home, directory=self.directory)
+        self.dead_letters = DeadLetters(
+            self.store, admins=self.admins, home=self.home, directory=self.directory
+        )
 
     @property
     def redaction(self) -> Redaction:
@@ -78,9 +95,11 @@ class ResumeEngine:
     ) -> tuple[Run, bool]:
         """Put a run in. Returns it and whether this call made it.
 
-        ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace,
-        IdempotencyKeyReused or StoreUnavailable; nothing is stored then.
+        ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace, Invalid
+        (a callback that may not be called), IdempotencyKeyReused or StoreUnavailable; nothing is stored then.
         """
+        if request.callback:
+            self._check_callback(request.callback.url)
         scope = f"{owner} {idempotency_key}" if idempotency_key else new_token()
         now_ms = self.store.clock.now_ms()
         run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions, now_ms)
@@ -107,6 +126,14 @@ class ResumeEngine:
         if word == "reused":
             raise IdempotencyKeyReused
         return await self.run(made), made == run_id
+
+    def _check_callback(self, url: str) -> None:
+        try:
+            self.reach.check_url(url)
+        except (AddressRefused, ValueError) as error:
+            item = {"loc": ["callback", "url"], "msg": str(error), "type": "address"}
+            detail = f"callback.url: {error}; ASKGATE_CALLBACK_ALLOW names what else callbacks may reach"
+            raise Invalid(detail, errors=[item]) from None
 
     # reading
 
@@ -177,13 +204,12 @@ class ResumeEngine:
                 if answer.index >= len(run.gates):
                     raise NotFound(f"There is no gate {gate_id(run_id, answer.index)}.")
                 items.append(await self._checked(run, answer, by, via, token, speaks_for))
-            word, index = await self.store.decide(run, items, by=_said_by(by, speaks_for), via=via)
-            if word in ("settled", "voted", "again"):
-                return await self.run(run_id)
-            if word == "missing":
+            word, index, fresh = await self.store.decide(run, items, by=_said_by(by, speaks_for), via=via)
+            if word == "missing" or (fresh is None and word != "stale"):
                 raise NotFound(f"There is no run {run_id}.")
-            if word != "stale":
-                fresh = await self.run(run_id)
+            if fresh is not None and word in ("settled", "voted", "again"):
+                return fresh
+            if fresh is not None and word != "stale":
                 raise await self._refused(fresh, fresh.gates[index], by, via, _too_late(fresh.gates[index]))
         raise await self._refused(run, run.gates[index], by, via, ArgumentsChanged())
 
@@ -223,7 +249,9 @@ class ResumeEngine:
             "action": answer.action,
             "outcome": answer.action.outcome,
             "need": policy.need(answer.action.outcome == Outcome.APPROVED) if approval else 1,
-            "speaker": speaker(person),
+            # who speaks, and in whose name: one vote a key, and one a person
+            "speaker": speaker(by),
+            "person": speaker(person),
             "token": token,
             "vote": vote.model_dump_json(exclude_none=True),
             "extra": spliced(extra),
@@ -405,24 +433,22 @@ class ResumeEngine:
     # lists
 
     async def gates(
-        self, *, only_open: bool, before: tuple[int, str] | None = None
+        self, *, only_open: bool, names: Sequence[str] = (), before: tuple[int, str] | None = None
     ) -> AsyncGenerator[tuple[tuple[int, str], Run, Gate]]:
-        """Gates newest first, each with its position for ``before``."""
-        batch: list[tuple[int, str]] = []
-        async with contextlib.aclosing(self.store.gate_ids(only_open=only_open, before=before)) as ids:
-            async for item in ids:
-                batch.append(item)
-                if len(batch) == 50:
-                    for found in await self._read_batch(batch):
-                        yield found
-                    batch = []
-        for found in await self._read_batch(batch):
-            yield found
-
-    async def _read_batch(self, batch: Sequence[tuple[int, str]]) -> list[tuple[tuple[int, str], Run, Gate]]:
-        found = await self.store.read_gates([gate for _, gate in batch])
-        made = {gate: (ms, gate) for ms, gate in batch}
-        return [(made[run.gates[index].id], run, run.gates[index]) for run, index in found]
+        """Gates of the newest runs first, each with its position for ``before``; with ``names``, of these indexes."""
+        start, skip = None, 0
+        if before:
+            run_id, skip = run_of(before[1])
+            start = (before[0], run_id)
+        ids = self.store.run_ids(only_open=only_open, names=names, start=start)
+        async with contextlib.aclosing(ids):
+            async for batch in _batched(ids, LIST_BATCH):
+                made = {run_id: ms for ms, run_id in batch}
+                for run in await self.store.read_all(list(made)):
+                    for gate in reversed(run.gates):
+                        had = start is not None and run.id == start[1] and gate.doc.index >= skip
+                        if not had and (gate.pending or not only_open):
+                            yield (made[run.id], gate.id), run, gate
 
 
 def _too_late(gate: Gate) -> Refused:
@@ -443,7 +469,9 @@ def _placed(error: InvalidDecision, category: str, tool_call_id: str) -> Invalid
         {**item, "loc": [category, tool_call_id, names.get(item["loc"][0], item["loc"][0]), *item["loc"][1:]]}
         for item in error.errors
     ]
-    return InvalidDecision(error.detail, errors=errors, extra=error.extra)
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    detail = f"{at(errors[0]['loc'])}: {errors[0]['msg']}{more}"
+    return InvalidDecision(detail, errors=errors, extra=error.extra)
 
 
 def _as_answer(gate: Gate, item: dict[str, Any]) -> Answer:
@@ -475,3 +503,14 @@ def _body_digest(request: RunRequest) -> str:
         body["callback"]["secret"] = request.callback.secret.get_secret_value()
     text = json.dumps(body, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+async def _batched(items: AsyncIterator[T], size: int) -> AsyncGenerator[list[T]]:
+    batch: list[T] = []
+    async for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -114,6 +114,8 @@ def check_decidable(
     gate: GateDoc, policy: Policy, doc: RunDoc, admins: Sequence[str], *, home: str | None = None
 ) -> None:
     """Refuse what nobody could ever decide, before anybody waits for it. Raises NoPlace or NobodyMayDecide."""
+    if doc.place is None and not any(p.startswith("key:") for p in policy.deciders):
+        raise NoPlace
     approval = gate.kind is Kind.APPROVAL
     requester = doc.requester if approval else None
     need = policy.quorum if approval else 1
@@ -128,5 +130,3 @@ def check_decidable(
             f"Nobody could ever decide {gate.tool_call_id!r}: "
             f"name at least {need} {who}{besides} in the policy{or_admins}."
         )
-    if doc.place is None and not any(p.startswith("key:") for p in policy.deciders):
-        raise NoPlace

@@ -111,6 +111,17 @@ class NoDirectory:
         raise CannotVerify
 
 
+async def check_admin(admins: Sequence[str], by: Actor, *, home: str | None, directory: Directory) -> None:
+    """Refuse who is no admin. A key may do what admins may: whoever has one runs askgate.
+
+    Raises NotAllowed or CannotVerify.
+    """
+    if isinstance(by, Person) and not await is_among(
+        admins, by, home=home, channel=None, directory=directory
+    ):
+        raise NotAllowed("Only an admin (ASKGATE_ADMINS) may do this.")
+
+
 async def is_among(
     principals: Sequence[str], person: Person, *, home: str | None, channel: str | None, directory: Directory
 ) -> bool:
@@ -180,7 +191,7 @@ def can_be_decided(
     home: str | None = None,
     channel: bool = True,
 ) -> bool:
-    """Whether enough people could ever decide this to reach the quorum (groups and the like count as enough).
+    """Whether enough could ever decide this to reach the quorum: people and keys (groups and the like count as enough).
 
     ``home`` is the team id of the workspace that askgate serves, if known; ``channel``: the card is in a channel.
     """
@@ -189,12 +200,12 @@ def can_be_decided(
         principals.update(admins)
     if not channel:
         principals.discard("channel")
-    if any(p in ("anyone", "channel") or p.startswith(("S", "key:")) for p in principals):
+    if any(p in ("anyone", "channel") or p.startswith("S") for p in principals):
         return True
-    # one person may be named in both ways
-    people = {p if ":" in p or home is None else f"{home}:{p}" for p in principals}
+    # one person may be named in both ways; a key has one vote, whomever it speaks for
+    voices = {p if ":" in p or home is None else f"{home}:{p}" for p in principals}
     if requester is not None and not policy.self_approval:
-        people.discard(f"{requester.team}:{requester.user}")
+        voices.discard(f"{requester.team}:{requester.user}")
         if home is None:
-            people.discard(requester.user)
-    return len(people) >= quorum
+            voices.discard(requester.user)
+    return len(voices) >= quorum

@@ -26,16 +26,14 @@ VALUE_BYTES: Final = 45
 
 
 def editor_text(gate: Gate) -> str | None:
-    """The arguments for a text field: indented JSON with nothing invisible in it. None if it does not fit one."""
+    """The arguments for a text field: indented JSON with nothing invisible in it.
+
+    None if it does not fit one, or if some of it is masked: a mask would come back as a value.
+    """
+    if gate.hidden:
+        return None
     text = visible(json.dumps(gate.arguments, ensure_ascii=False, indent=2))
     return text if length(text) <= INPUT_TEXT else None
-
-
-def not_editable(gate: Gate) -> str | None:
-    """Why an approval whose policy allows edits has no editor in Slack, as a sentence; None if it has one."""
-    if gate.hidden:
-        return words.HIDDEN_TO_EDIT
-    return words.TOO_LONG_TO_EDIT if editor_text(gate) is None else None
 
 
 def edited(gate: Gate) -> list[Block]:

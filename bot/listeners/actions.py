@@ -19,7 +19,7 @@ from bot.cards import controls as c
 from bot.cards.card import gate_budget, pending_blocks
 from bot.cards.controls import Control
 from bot.cards.drafts import Draft, Entry, load_draft
-from bot.cards.edits import not_editable
+from bot.cards.edits import editor_text
 from bot.cards.form_modal import form_modal
 from bot.listeners.people import person_of, word_for
 from bot.slack.client import CLICK_TIMEOUT_S, Slack, SlackBusy, SlackGone, SlackRefused
@@ -180,6 +180,8 @@ class Actions:
         draft = self._with_menus(click)
         count = len(draft.entries)
         if draft.answered < count and click.gate.pending:
+            if count == 1:
+                return words.CHOOSE_FIRST
             return words.NOTHING_PICKED.format(done=draft.answered, count=count)
         await self._decide(click, Action.ANSWER, {"answers": draft.answers(click.gate)})
         return None
@@ -220,7 +222,7 @@ class Actions:
         return await self._open(click, modals.answer(click.shown))
 
     async def _fill(self, click: Click) -> str | None:
-        return await self._open(click, form_modal(click.shown))
+        return await self._open(click, form_modal(click.gate))
 
     async def _done(self, click: Click) -> str | None:
         return await self._decide(click, Action.ACCEPT)
@@ -248,9 +250,11 @@ class Actions:
 
     async def _edit(self, click: Click) -> str | None:
         """The editor has the arguments of this moment, which an old card may not show."""
-        if why := not_editable(click.shown):
-            return why
-        return await self._open(click, approval_modals.edit(click.shown))
+        if click.shown.hidden:
+            return words.HIDDEN_TO_EDIT
+        if editor_text(click.gate) is None:
+            return words.TOO_LONG_TO_EDIT
+        return await self._open(click, approval_modals.edit(click.gate))
 
     async def _always(self, click: Click) -> str | None:
         return await self._open(click, approval_modals.always(click.shown, click.control.value))

@@ -12,6 +12,7 @@ from bot.cards.card import Message, pack, render
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
 from core.agenda import TryAgain
 from core.engine import ResumeEngine
+from core.errors import NotFound
 from core.places import Place
 from core.runs import Card, Run
 from core.shown import shown_run
@@ -31,8 +32,9 @@ class Delivery:
 
     async def card(self, run_id: str, tries: int) -> None:
         """Draw a run's card as the run is at this moment. Raises TryAgain when Slack is busy."""
-        run = await self._engine.store.read(run_id)
-        if run is None:
+        try:
+            run = await self._run(run_id)
+        except NotFound:
             return
         mend, busy = run.mend, None
         for copy, place in enumerate(places(run)):
@@ -41,23 +43,26 @@ class Delivery:
             except SlackBusy as error:
                 # the other copy may be in a channel where things go better
                 log.warning("card.later", run=run_id, copy=copy, code=error.code, tries=tries)
-                run, busy = await self._engine.run(run_id), busy or error
+                run, busy = await self._run(run_id), busy or error
         if busy:
             raise TryAgain(busy.in_ms) from busy
         if mend:
             await self._engine.store.set_cards(run, run.cards, mended=True)
 
+    async def _run(self, run_id: str) -> Run:
+        """The run as people may see it. Raises NotFound."""
+        return shown_run(await self._engine.run(run_id), self._engine.redaction)
+
     async def _bring(self, run: Run, copy: int, place: Place, *, mend: bool, looking: bool) -> Run:
         """Post what is missing of one copy, then bring every message of it up to the present state."""
-        own = own_cards(run, copy)
-        parts = _parts(self._shown(run), own)
+        own, parts = own_cards(run, copy), _parts(run, copy)
         missing = len(own) < len(parts) and not any(card.refused for card in own)
         if missing and (looking or _wanted(run, copy)):
             try:
                 await self._post(run, copy, place, parts, looking=looking)
             except (SlackRefused, SlackGone) as refused:
                 await self._never(run.id, copy, place, refused.code)
-            run = await self._engine.run(run.id)
+            run = await self._run(run.id)
         return await self._update(run, copy, place, mend=mend)
 
     async def _post(
@@ -69,7 +74,7 @@ class Delivery:
         """
         own = own_cards(run, copy)
         channel = own[0].channel if own else place.channel or await self._slack.open_dm(place.user or "")
-        messages = render(self._shown(run), parts)
+        messages = render(run, parts)
         for number in range(len(own), len(parts)):
             thread_ts = place.thread_ts or (own[0].ts if own else None)
             payload = _payload(run, copy, number)
@@ -89,7 +94,7 @@ class Delivery:
         """Bring every message that does not show the present state up to it. What Slack refuses is left as it is."""
         cards, before = own_cards(run, copy), own_cards(run, copy)
         there = [number for number, card in enumerate(cards) if card.ts]
-        messages = render(self._shown(run), [cards[number].gates for number in there])
+        messages = render(run, [cards[number].gates for number in there])
         failed = None
         for number, message in zip(there, messages, strict=True):
             card = cards[number]
@@ -109,9 +114,6 @@ class Delivery:
             await self._failed(run.id, copy, failed)
         return run
 
-    def _shown(self, run: Run) -> Run:
-        return shown_run(run, self._engine.redaction)
-
     async def _show(self, run: Run, card: Card, number: int, message: Message, place: Place) -> Card:
         """Change a message; where it is gone and still wanted, post it again."""
         ts = card.ts
@@ -126,7 +128,7 @@ class Delivery:
 
     async def _never(self, run_id: str, copy: int, place: Place, code: str) -> None:
         """Remember that Slack will not take the rest of a copy, so that it is not asked again with each change."""
-        run = await self._engine.run(run_id)  # with the messages that were posted meanwhile
+        run = await self._run(run_id)  # with the messages that were posted meanwhile
         mark = Card(channel=place.channel or place.user or "", ts="", gates=(), copy_of=copy, refused=code)
         await self._remember(run, copy, [*own_cards(run, copy), mark])
         await self._failed(run_id, copy, code)
@@ -134,7 +136,7 @@ class Delivery:
     async def _failed(self, run_id: str, copy: int, code: str) -> None:
         """Slack will never show this: say so in the audit, and end what waits if there is no other copy of it."""
         log.error("card.failed", run=run_id, copy=copy, code=code)
-        run = await self._engine.run(run_id)
+        run = await self._run(run_id)
         await self._engine.store.set_cards(run, run.cards, event="card.failed", reason=code)
         if run.open and not any(_stands(run, other) for other in range(len(places(run)))):
             await self._engine.undeliverable(run_id, code)
@@ -165,12 +167,6 @@ def _wanted(run: Run, copy: int) -> bool:
     return run.open or copy == 0
 
 
-def _parts(run: Run, own: Sequence[Card]) -> list[tuple[int, ...]]:
-    """Which gates share a message: as they do already in a copy, then those that have none yet."""
-    posted = [card.gates for card in own if card.ts]
-    return posted + pack(run, sum(map(len, posted)))
-
-
 def _stands(run: Run, copy: int) -> bool:
     """Whether every gate is on a message of this copy that Slack still changes."""
     shown = {index for card in own_cards(run, copy) if card.ts and not card.refused for index in card.gates}
@@ -180,6 +176,12 @@ def _stands(run: Run, copy: int) -> bool:
 def _payload(run: Run, copy: int, number: int) -> dict[str, object]:
     """The metadata by which a message is known again."""
     return {"run": run.id, "part": number} | ({"copy": copy} if copy else {})
+
+
+def _parts(run: Run, copy: int) -> list[tuple[int, ...]]:
+    """Which gates share a message of a copy: as they do already, then those that have none yet."""
+    posted = [card.gates for card in own_cards(run, copy) if card.ts]
+    return posted + pack(run, sum(map(len, posted)))
 
 
 def _digest(message: Message) -> str:

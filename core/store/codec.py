@@ -4,64 +4,125 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
-from core.gates import Decision, Edit, Gate, GateDoc, Vote
+from pydantic import JsonValue
+
+from core.gates import Decision, Edit, Gate, GateDoc, Outcome, Vote
 from core.policy import Policy
-from core.runs import Card, Run, RunDoc
+from core.runs import Card, Run, RunDoc, RunStatus
+
+KEPT: Final = 4096
+"""Documents that are kept as they were parsed."""
+KEPT_CHARS: Final = 4096
+"""Longer ones are not: the arguments of a call may have a megabyte."""
 
 
-def run_fields(doc: RunDoc, gates: Sequence[GateDoc], deadline: int, callback: str | None) -> list[str]:
+def run_fields(
+    doc: RunDoc, gates: Sequence[GateDoc], deadline: int, callback: str | None, index: Sequence[str]
+) -> list[str]:
     """The fields of a run that waits, as a flat list of names and values. ``callback`` is JSON text, secret and all."""
-    fields = ["doc", doc.model_dump_json(), "host", doc.host, "n", str(len(gates)), "open", str(len(gates))]
-    fields += ["placed", "1" if doc.place else "0"]
+    fields = [
+        "doc",
+        doc.model_dump_json(exclude_defaults=True),
+        "host",
+        doc.host,
+        "n",
+        str(len(gates)),
+        "open",
+        str(len(gates)),
+    ]
+    fields += ["placed", "1" if doc.place else "0", "index", " ".join(index)]
     if callback is not None:
         fields += ["callback", callback]
     for gate in gates:
-        fields += [f"{gate.index}:doc", gate.model_dump_json(exclude_none=True)]
+        fields += [f"{gate.index}:doc", gate.model_dump_json(exclude_defaults=True)]
         fields += [f"{gate.index}:status", "pending", f"{gate.index}:rev", "1"]
         fields += [f"{gate.index}:deadline", str(deadline)]
     return fields
 
 
 def load_run(fields: Mapping[str, str]) -> Run:
-    doc = RunDoc.model_validate_json(fields["doc"])
-    return Run(
+    """A run from its fields. What the scripts wrote is not checked again: each part was when it was made."""
+    doc = _run_doc(fields["doc"])
+    drafts = _drafts(fields)
+    reopened_at = int(fields["reopened"]) if "reopened" in fields else None
+    return Run.model_construct(
         doc=doc,
-        status=fields["status"],
+        status=RunStatus(fields["status"]),
         rev=int(fields["rev"]),
-        gates=tuple(_load_gate(fields, index, doc.created_at) for index in range(int(fields["n"]))),
+        gates=tuple(
+            _load_gate(fields, index, doc.created_at, reopened_at, drafts.get(index, {}))
+            for index in range(int(fields["n"]))
+        ),
         cards=tuple(Card.model_validate(card) for card in json.loads(fields.get("cards", "[]"))),
         mend=fields.get("mend") == "1",
         escalated=fields.get("escalated") == "1",
         reminded=int(fields.get("reminded", "0")),
         error=fields.get("error") or None,
+        attempt=int(fields.get("attempt", "1")),
+        reopened_at=reopened_at,
+        index=tuple(fields.get("index", "").split()),
     )
 
 
-def _load_gate(fields: Mapping[str, str], index: int, created_at: int) -> Gate:
+def _load_gate(
+    fields: Mapping[str, str],
+    index: int,
+    created_at: int,
+    reopened_at: int | None,
+    drafts: dict[str, JsonValue],
+) -> Gate:
     decision, policy, edited = (fields.get(f"{index}:{name}") for name in ("decision", "policy", "args"))
-    drafts = f"{index}:draft:"
-    doc = GateDoc.model_validate_json(fields[f"{index}:doc"])
-    return Gate(
+    doc, status = _gate_doc(fields[f"{index}:doc"]), fields[f"{index}:status"]
+    return Gate.model_construct(
         doc=doc,
         policy=Policy.model_validate_json(policy) if policy else doc.policy,
         edited=json.loads(edited) if edited else None,
         edits=tuple(Edit.model_validate(edit) for edit in json.loads(fields.get(f"{index}:edits", "[]"))),
-        status=fields[f"{index}:status"],
+        status="pending" if status == "pending" else Outcome(status),
         rev=int(fields[f"{index}:rev"]),
         deadline=int(fields[f"{index}:deadline"]),
         created_at=created_at,
+        reopened_at=reopened_at,
         votes=tuple(
             Vote.model_validate_json(vote["vote"]) for vote in json.loads(fields.get(f"{index}:votes", "[]"))
         ),
-        drafts={
-            name.removeprefix(drafts): json.loads(value)
-            for name, value in fields.items()
-            if name.startswith(drafts)
-        },
+        drafts=drafts,
         decision=Decision.model_validate_json(decision) if decision else None,
     )
+
+
+def _drafts(fields: Mapping[str, str]) -> dict[int, dict[str, JsonValue]]:
+    """Everybody's drafts, by gate."""
+    found: dict[int, dict[str, JsonValue]] = {}
+    for name, value in fields.items():
+        index, _, rest = name.partition(":draft:")
+        if rest:
+            found.setdefault(int(index), {})[rest] = json.loads(value)
+    return found
+
+
+def _run_doc(text: str) -> RunDoc:
+    return _kept_run_doc(text) if len(text) <= KEPT_CHARS else RunDoc.model_validate_json(text)
+
+
+def _gate_doc(text: str) -> GateDoc:
+    return _kept_gate_doc(text) if len(text) <= KEPT_CHARS else GateDoc.model_validate_json(text)
+
+
+# what never changes is read again and again: at each click, for each card
+
+
+@lru_cache(maxsize=KEPT)
+def _kept_run_doc(text: str) -> RunDoc:
+    return RunDoc.model_validate_json(text)
+
+
+@lru_cache(maxsize=KEPT)
+def _kept_gate_doc(text: str) -> GateDoc:
+    return GateDoc.model_validate_json(text)
 
 
 def spliced(fields: Mapping[str, Any]) -> str:

@@ -44,6 +44,11 @@ class Keys:
         return f"{self.base}:queue:{host}"
 
     @property
+    def dead(self) -> str:
+        """Sorted set: the dead letters, runs that failed or were lost, by the ms when that was."""
+        return f"{self.base}:dead"
+
+    @property
     def audit(self) -> str:
         """Stream: the audit events. Ids are the engine's ms, never going back."""
         return f"{self.base}:audit"
@@ -54,14 +59,23 @@ class Keys:
         return f"{self.base}:audit:head"
 
     @property
-    def gates(self) -> str:
-        """Sorted set: every gate that is kept, by the ms it was made."""
-        return f"{self.base}:gates"
+    def runs(self) -> str:
+        """Sorted set: every run that is kept, by the ms it was made."""
+        return f"{self.base}:runs"
 
     @property
     def open(self) -> str:
-        """Sorted set: the pending gates, by the ms they were made."""
+        """Sorted set: the runs with a pending gate, by the ms they were made."""
         return f"{self.base}:open"
+
+    def index(self, name: str) -> str:
+        """Sorted set: those of them that stand in an index (`indexes.py`), by the ms they were made."""
+        return f"{self.base}:open:{name}"
+
+    @property
+    def mark(self) -> str:
+        """String, empty: written behind a write that waits for replicas, so that there is one to wait for."""
+        return f"{self.base}:mark"
 
     @property
     def settled(self) -> str:
@@ -82,5 +96,5 @@ def leases(queue: str) -> str:
     return f"{queue}:leases"
 
 
-WORK = ("expire", "card", "remind", "escalate")
+WORK = ("expire", "remind", "escalate", "card", "callback")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""

@@ -13,15 +13,22 @@ from redis.asyncio import Redis
 from core.clock import Clock, iso
 from core.errors import StoreMismatch
 from core.gates import GateDoc
-from core.ids import new_token, partition_of, run_of
+from core.ids import new_token, partition_of
+from core.policy import Policy
 from core.record import Record
 from core.runs import Card, Run, RunDoc
+from core.settings import Wait
 from core.store import lua
 from core.store.audit import AuditLog
+from core.store.batch import Batched
 from core.store.codec import load_run, run_fields, spliced
+from core.store.connect import Client
+from core.store.handovers import Handovers
+from core.store.indexes import index_names
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.merging import merged
 from core.store.reach import reachable
+from core.store.tail import Tail
 
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 
@@ -39,27 +46,42 @@ class Due:
 class Store:
     """Runs, agenda, queues and audit in one Redis. ``record`` says what stands in the audit.
 
-    Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write.
+    Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write. With ``wait``, what a
+    person or a host waits for (suspend, decide, withdraw, draft, and both ends of a resume) is on that many replicas
+    before it returns; else StoreUnavailable says that it may have been saved.
     """
 
-    def __init__(self, client: Redis, *, partitions: int, clock: Clock, record: Record | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        partitions: int,
+        clock: Clock,
+        record: Record | None = None,
+        wait: Wait | None = None,
+    ) -> None:
         # decode_responses is on: every reply is text, which redis-py's types (bytes or str) cannot say
         self._redis: Any = client
+        self._fast: Any = Batched(client) if isinstance(client, Redis) else client
+        self._wait = wait
         self.partitions = partitions
         self.clock = clock
         self.audit = AuditLog(client, partitions, clock)
         self.record = record or Record()
+        self.handovers = Handovers(self, client)
+        self.tail = Tail(client, partitions)
 
     # the server
 
     async def server_ms(self) -> int:
-        with reachable():
-            seconds, micros = await self._redis.time()
+        async with reachable():
+            # of the server that has this key: in a cluster one of many, so that all processes ask the same
+            seconds, micros = await self._redis.eval("return redis.call('TIME')", 1, META)
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def check_partitions(self) -> None:
         """Hold the number of partitions for the life of the store. Raises StoreMismatch."""
-        with reachable():
+        async with reachable():
             await self._redis.hsetnx(META, "partitions", str(self.partitions))
             stored = await self._redis.hget(META, "partitions")
         if stored != str(self.partitions):
@@ -69,13 +91,13 @@ class Store:
             )
 
     async def ping(self) -> None:
-        with reachable():
+        async with reachable():
             await self._redis.ping()
 
     async def claim_event(self, event_id: str, kept_ms: int = 3_600_000) -> bool:
         """Whether this event of Slack's is heard for the first time."""
         token = new_token()
-        with reachable():
+        async with reachable():
             # a retry after a lost reply finds its own token
             first = await self._redis.set(f"ag:event:{event_id}", token, nx=True, px=kept_ms, get=True)
         return first in (None, token)
@@ -98,10 +120,11 @@ class Store:
 
         Returns ("opened" | "made" | "reused", the id of the run that was made first).
         """
-        keys = self._of(doc.id)
+        keys, index = self.keys_of(doc.id), index_names(doc, (gate.policy for gate in gates))
         extra = [keys.state(doc.id), keys.state(doc.id)]
         command: dict[str, Any] = {
-            "fields": run_fields(doc, gates, deadline, callback),
+            "fields": run_fields(doc, gates, deadline, callback, index),
+            "made": doc.created_at,
             "due": due or {},
             "gates": len(gates),
             "deadline": deadline,
@@ -117,26 +140,31 @@ class Store:
             scope, key, digest = idempotency
             extra[1] = keys.idempotency(scope, key)
             command["idem"] = {"digest": digest, "until": self.clock.now_ms() + IDEMPOTENCY_MS}
-        word, run_id = await self._about(lua.SUSPEND, doc.id, doc.host, command, extra)
+        word, run_id = await self.about(lua.SUSPEND, doc.id, doc.host, index, command, extra)
         return word, run_id
 
     async def read(self, run_id: str) -> Run | None:
-        with reachable():
-            fields = await self._redis.hgetall(self._of(run_id).run(run_id))
+        async with reachable():
+            fields = await self._fast.execute_command("HGETALL", self.keys_of(run_id).run(run_id))
         return load_run(fields) if fields else None
 
     async def read_state(self, run_id: str) -> str | None:
-        with reachable():
-            state: str | None = await self._redis.get(self._of(run_id).state(run_id))
+        async with reachable():
+            state: str | None = await self._redis.get(self.keys_of(run_id).state(run_id))
         return state
 
     async def decide(
         self, run: Run, items: Sequence[Mapping[str, Any]], *, by: Mapping[str, Any], via: str
-    ) -> tuple[str, int]:
-        """Take one person's word on gates of a run, all of it or nothing (see `scripts/decide.lua`)."""
+    ) -> tuple[str, int, Run | None]:
+        """Take one person's word on gates of a run, all of it or nothing (see `scripts/decide.lua`).
+
+        Returns what became of it, the gate that it failed at (or -1), and the run as it is then.
+        """
         command = {"items": items, "by": json.dumps(by), "via": via}
-        word, index = await self._about(lua.DECIDE, run.id, run.doc.host, command)
-        return word, int(index)
+        word, index, *rest = await self.about_run(lua.DECIDE, run, command)
+        flat = rest[0] if rest else []
+        fresh = load_run(dict(zip(flat[::2], flat[1::2], strict=True))) if flat else None
+        return word, int(index), fresh
 
     async def amend(
         self,
@@ -149,15 +177,22 @@ class Store:
         flag: str | None = None,
     ) -> tuple[str, int]:
         """Change who may decide gates of a run, or until when (see `scripts/amend.lua`)."""
-        command = {"items": items, "event": event, "by": json.dumps(by), "via": via}
+        changed = {
+            item["index"]: Policy.model_validate_json(item["policy"]) for item in items if "policy" in item
+        }
+        policies = (changed.get(gate.doc.index, gate.policy) for gate in run.gates)
+        names = tuple(dict.fromkeys((*run.index, *index_names(run.doc, policies))))
+        command: dict[str, Any] = {"items": items, "event": event, "by": json.dumps(by), "via": via}
+        command |= {"index": " ".join(names), "made": run.doc.created_at}
         if flag:
             command["flag"] = flag
-        word, index = await self._about(lua.AMEND, run.id, run.doc.host, command, [self._call_key(run)])
+        extra = [self._call_key(run)]
+        word, index = await self.about(lua.AMEND, run.id, run.doc.host, names, command, extra)
         return word, int(index)
 
     async def reminded(self, run: Run, given: int, due: int | None) -> None:
         """Note that ``given`` reminders were given, and when the next is ``due`` (ms)."""
-        await self._about(lua.REMIND, run.id, run.doc.host, {"given": given} | ({"due": due} if due else {}))
+        await self.about_run(lua.REMIND, run, {"given": given} | ({"due": due} if due else {}))
 
     async def withdraw(
         self,
@@ -183,19 +218,19 @@ class Store:
         }
         if index is not None:
             command["index"] = index
-        return int(await self._about(lua.WITHDRAW, run.id, run.doc.host, command))
+        return int(await self.about_run(lua.WITHDRAW, run, command))
 
     async def expire(self, run_id: str) -> int:
         """Make a run's expiries visible. Returns how many gates that settled."""
-        with reachable():
-            host = await self._redis.hget(self._of(run_id).run(run_id), "host")
-        return int(await self._about(lua.EXPIRE, run_id, host, {})) if host else 0
+        async with reachable():
+            host, index = await self._redis.hmget(self.keys_of(run_id).run(run_id), ["host", "index"])
+        return int(await self.about(lua.EXPIRE, run_id, host, (index or "").split(), {})) if host else 0
 
     async def draft(self, run: Run, index: int, speaker: str, draft: object | None) -> str:
         """Keep (or with None forget) what somebody picked. Returns kept, missing, expired or taken."""
         text = "" if draft is None else json.dumps(draft)
         command = {"index": index, "speaker": speaker, "draft": text}
-        return str(await self._about(lua.DRAFT, run.id, run.doc.host, command))
+        return str(await self.about_run(lua.DRAFT, run, command))
 
     async def refuse(
         self, run: Run, gate: str | None, *, by: Mapping[str, Any], via: str, reason: str, mend: bool = False
@@ -203,7 +238,7 @@ class Store:
         """Write a refusal to the audit; ``mend`` has the card drawn again. No ``gate``: it was about the run."""
         fields = spliced({"by": by, "from": via, "reason": reason})
         command = {"fields": fields, "mend": mend} | ({"gate": gate} if gate else {})
-        await self._about(lua.REFUSE, run.id, run.doc.host, command, [self._call_key(run)])
+        await self.about_run(lua.REFUSE, run, command, [self._call_key(run)])
 
     async def set_cards(
         self,
@@ -224,45 +259,7 @@ class Store:
             "event": event,
             "fields": ',"by":null' + spliced({"from": "slack", "reason": reason}),
         }
-        await self._about(lua.CARD, run.id, run.doc.host, command, [self._call_key(run)])
-
-    # resumes
-
-    async def start_resume(
-        self, run: Run, token: str, body: str, *, by: Mapping[str, Any] | None = None
-    ) -> tuple[str, str] | None:
-        """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time.
-
-        None if the run is gone, or the lease is no longer ours.
-        """
-        fields = f',"by":{json.dumps(by)},"from":"host"'
-        command = {"token": token, "body": body, "key": f"{run.id}:1", "fields": fields}
-        frozen = await self._about(lua.START_RESUME, run.id, run.doc.host, command)
-        return (frozen[0], frozen[1]) if frozen else None
-
-    async def end_resume(
-        self,
-        run: Run,
-        token: str,
-        *,
-        status: str,
-        by: Mapping[str, Any],
-        retry_at: int | None = None,
-        error: str | None = None,
-    ) -> bool:
-        """Say what became of a claimed run. Returns whether the lease was held."""
-        command: dict[str, Any] = {
-            "token": token,
-            "status": status,
-            "event": f"run.{status}",
-            "by": json.dumps(by),
-            "fields": spliced({"by": by, "from": "host", "reason": self.record.text(error)}),
-        }
-        if error:
-            command["error"] = error
-        if retry_at is not None:
-            command["retry_at"] = retry_at
-        return bool(await self._about(lua.END_RESUME, run.id, run.doc.host, command) == "ended")
+        await self.about_run(lua.CARD, run, command, [self._call_key(run)])
 
     # agenda and queues
 
@@ -274,7 +271,7 @@ class Store:
 
     async def claim(self, queue: str, partition: int, *, lease_ms: int, limit: int, token: str) -> list[Due]:
         """Take up to ``limit`` members that are due, for ``lease_ms``."""
-        with reachable():
+        async with reachable():
             flat = await lua.CLAIM(
                 self._redis, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
             )
@@ -291,60 +288,70 @@ class Store:
         args: list[str | int] = [token, int(tried)]
         for member, retry_at in members.items():
             args += [member, "" if retry_at is None else retry_at]
-        with reachable():
+        async with reachable():
             return int(await lua.FINISH(self._redis, [queue, leases(queue)], args))
 
     async def next_due(self, queue: str) -> int | None:
         """When the first member falls due, in ms."""
-        with reachable():
+        async with reachable():
             first = await self._redis.zrange(queue, 0, 0, withscores=True)
         return int(first[0][1]) if first else None
 
     # lists
 
-    async def gate_ids(
-        self, *, only_open: bool, before: tuple[int, str] | None = None, page: int = 100
+    async def run_ids(
+        self,
+        *,
+        only_open: bool,
+        names: Sequence[str] = (),
+        start: tuple[int, str] | None = None,
+        page: int = 100,
     ) -> AsyncGenerator[tuple[int, str]]:
-        """Gates newest first, as (ms made, id), over all partitions; ``before``: the last one had."""
-        sources = [
-            self._partition_ids(Keys(p).open if only_open else Keys(p).gates, before, page)
-            for p in range(self.partitions)
-        ]
-        async for item in merged(sources, newest_first=True):
-            yield item
+        """Runs newest first, as (ms made, id), over all partitions; those that wait, or all that are kept.
 
-    async def _partition_ids(
+        With ``names``: those that stand in one of these indexes. ``start`` is the newest to begin with.
+        """
+        sources = [
+            self.newest_first(key, (start[0], f"{start[1]}~") if start else None, page)
+            for keys in map(Keys, range(self.partitions))
+            for key in (map(keys.index, names) if names else [keys.open if only_open else keys.runs])
+        ]
+        last = None
+        async for item in merged(sources, newest_first=True):
+            if item != last:  # it may stand in several of the indexes
+                yield item
+            last = item
+
+    async def newest_first(
         self, key: str, before: tuple[int, str] | None, page: int
     ) -> AsyncGenerator[tuple[int, str]]:
+        """The members of one sorted set, highest first, as (score, member); ``before``: the last one had."""
         position, skip = before, 0
         while True:
             highest: str | int = position[0] if position else "+inf"
-            with reachable():
+            async with reachable():
                 rows = await self._redis.zrevrangebyscore(
                     key, highest, "-inf", start=skip, num=page, withscores=True
                 )
-            found = [(int(made), gate) for gate, made in rows]
+            found = [(int(score), member) for member, score in rows]
             fresh = [item for item in found if position is None or item < position]
             for item in fresh:
                 yield item
             if len(rows) < page:
                 return
-            # by position and not by number, for gates come and go meanwhile; a number only within one moment
+            # by position and not by number, for runs come and go meanwhile; a number only within one moment
             position, skip = (fresh[-1], 0) if fresh else (position, skip + page)
 
-    async def read_gates(self, gates: Sequence[str]) -> list[tuple[Run, int]]:
-        """The runs of these gates, with each gate's index there; what is gone meanwhile is left out."""
-        places = [run_of(gate) for gate in gates]
-        runs = dict.fromkeys(run_id for run_id, _ in places)
-        found = dict(zip(runs, await asyncio.gather(*map(self.read, runs)), strict=True))
-        return [(run, index) for run_id, index in places if (run := found[run_id]) is not None]
+    async def read_all(self, run_ids: Sequence[str]) -> list[Run]:
+        """Several runs at once; what is gone meanwhile is left out."""
+        return [run for run in await asyncio.gather(*map(self.read, run_ids)) if run is not None]
 
     # retention
 
     async def keep_due(self, partition: int, member: str) -> None:
         """Put a member on the agenda now, unless it is there."""
         agenda = self.agenda(partition)
-        with reachable():
+        async with reachable():
             await self._redis.zadd(agenda, {member: self.clock.now_ms()}, nx=True)
 
     async def forget(self, partition: int, before_ms: int, limit: int) -> int:
@@ -353,7 +360,7 @@ class Store:
         One whose host never took it up is `run.lost` in the audit. One that a host has in hand stays for its lease.
         """
         keys = Keys(partition)
-        with reachable():
+        async with reachable():
             found = await self._redis.zrange(
                 keys.settled, "-inf", f"({before_ms}", byscore=True, offset=0, num=limit
             )
@@ -364,28 +371,36 @@ class Store:
             "fields": ',"by":null' + spliced({"from": "clock", "reason": "retention"}),
         }
         for run_id, host in zip(found, hosts, strict=True):
-            await self._about(lua.FORGET, run_id, host or "", command, [keys.state(run_id)])
+            await self.about(lua.FORGET, run_id, host or "", (), command, [keys.state(run_id), keys.dead])
         return len(found)
 
     # how a script is called
 
-    def _of(self, run_id: str) -> Keys:
+    def keys_of(self, run_id: str) -> Keys:
+        """The keys of a run's partition. Raises NotFound for what is no run's id."""
         return Keys(partition_of(run_id, self.partitions))
 
     def _call_key(self, run: Run) -> str:
         """A key that stands for one call, however often the client sends it."""
-        return self._of(run.id).heard(new_token())
+        return self.keys_of(run.id).heard(new_token())
 
-    async def _about(
+    async def about_run(
+        self, script: lua.Script, run: Run, command: Mapping[str, Any], extra_keys: Sequence[str] = ()
+    ) -> Any:
+        """As `about`, for a run that was read."""
+        return await self.about(script, run.id, run.doc.host, run.index, command, extra_keys)
+
+    async def about(
         self,
         script: lua.Script,
         run_id: str,
         host: str,
+        index: Sequence[str],
         command: Mapping[str, Any],
         extra_keys: Sequence[str] = (),
     ) -> Any:
         """Run a script about one run, with the keys and the fields that `_common.lua` wants."""
-        keys = self._of(run_id)
+        keys = self.keys_of(run_id)
         queue = keys.queue(host)
         now = self.clock.now_ms()
         cmd = {
@@ -397,7 +412,12 @@ class Store:
             "partition": f"{keys.partition:02d}",
         }
         names = [keys.run(run_id), keys.agenda, leases(keys.agenda), keys.audit, keys.audit_head]
-        names += [queue, leases(queue), keys.open, keys.gates, keys.trail(run_id), keys.settled]
+        names += [queue, leases(queue), keys.open, keys.runs, keys.trail(run_id), keys.settled]
         names += extra_keys
-        with reachable():
-            return await script(self._redis, names, [json.dumps(cmd, ensure_ascii=False)])
+        cmd["first_index"] = len(names) + 1
+        names += map(keys.index, index)
+        args = [json.dumps(cmd, ensure_ascii=False)]
+        async with reachable():
+            if self._wait and script.waits:
+                return await script.replicated(self._redis, names, args, wait=self._wait, mark=keys.mark)
+            return await script(self._fast, names, args)

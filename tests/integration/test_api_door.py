@@ -234,6 +234,8 @@ async def test_a_store_that_is_away_is_a_503_to_try_again(
     ]
     for method, path, given in sent:
         await api.refused(method, path, given, status=503, slug="store-unavailable")
+    away = await api.send("GET", f"/runs/{run}")
+    assert (away.status, away.headers["Retry-After"]) == (503, "1")
 
 
 # callers that hang up, servers that stop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from freezegun import freeze_time
 from redis.asyncio import Redis
 
 from core.engine import ResumeEngine
-from tests.integration.conftest import KEY_POLICY, Api
+from tests.integration.conftest import KEY_POLICY, SECRETS, Api
 from tests.runs import FOCUSED, Json, approval, ask, body, question_call
 
 TIME = IsStr(regex=r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -71,6 +72,7 @@ async def test_a_run_is_created_with_its_gates_and_where_to_read_it(api: Api) ->
         ],
         "results": None,
         "error": None,
+        "attempt": 1,
     }
     assert response.headers["Location"] == f"/api/v1/runs/{run['id']}"
     assert await api.get(f"/runs/{run['id']}") == run
@@ -121,9 +123,23 @@ async def test_a_broken_rule_is_told_with_its_place_and_nothing_is_stored(
 async def test_a_run_that_nobody_could_decide_is_refused(api: Api) -> None:
     undecidable = body([], [approval()], policy={"approvers": []})
     await api.refused("POST", "/runs", undecidable, status=422, slug="nobody-may-decide")
-    homeless = body(place=None, policy={"responders": ["anyone"]})
-    await api.refused("POST", "/runs", homeless, status=422, slug="no-place")
+    for policy in ({"responders": ["anyone"]}, {}):
+        homeless = body(place=None, policy=policy)
+        await api.refused("POST", "/runs", homeless, status=422, slug="no-place")
     assert await nothing_stored(api)
+
+
+@pytest.mark.parametrize("approvals", [0, 1])
+async def test_a_run_owns_at_most_128_gates(api: Api, approvals: int) -> None:
+    def of(count: int) -> Json:
+        calls = [question_call(f"q{n}") for n in range(count - approvals)]
+        return body(calls, [approval()] * approvals, policy=KEY_POLICY)
+
+    problem = await api.refused("POST", "/runs", of(129), status=422, slug="invalid")
+    assert problem["errors"][0]["loc"] == ["pending"]
+    assert "1 to 128" in problem["detail"]
+    assert await nothing_stored(api)
+    assert len((await api.open(of(128)))["gates"]) == 128
 
 
 # Idempotency-Key
@@ -159,10 +175,17 @@ async def test_the_same_key_with_another_body_is_refused(api: Api) -> None:
     assert len((await api.get("/gates"))["gates"]) == 2
 
 
-async def test_an_idempotency_key_belongs_to_its_api_key(api: Api) -> None:
-    first = await api.post("/runs", batch(), status=201, **{"Idempotency-Key": "k"})
-    second = await api.as_key("bo.t_2").post("/runs", batch(), status=201, **{"Idempotency-Key": "k"})
+async def test_an_idempotency_key_belongs_to_its_api_key(api: Api, engine: ResumeEngine) -> None:
+    # one that leads both into one partition, where nothing else keeps them apart
+    def parts(key: str) -> set[int]:
+        return {zlib.crc32(f"{name} {key}".encode()) % engine.store.partitions for name in SECRETS}
+
+    key = {"Idempotency-Key": next(k for k in map(str, range(1000)) if len(parts(k)) == 1)}
+    first = await api.post("/runs", batch(), status=201, **key)
+    second = await api.as_key("bo.t_2").post("/runs", batch(title="another"), status=201, **key)
+    assert first["id"][:6] == second["id"][:6]
     assert first["id"] != second["id"]
+    assert (await api.post("/runs", batch(), **key))["id"] == first["id"]
 
 
 @pytest.mark.parametrize("key", ["", "two words", "é", "x" * 256])

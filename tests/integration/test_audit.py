@@ -401,7 +401,7 @@ async def keeping(
 ) -> AsyncIterator[ResumeEngine]:
     """An engine that hides things, and keeps values in the audit or not."""
     redaction = Redaction.of(DEFAULT_FIELDS, Patterns(["sk-[a-z0-9]+"]))
-    async with engine_on(redis_url, Record(redaction, keeps_values=request.param)) as engine:
+    async with engine_on(redis_url, record=Record(redaction, keeps_values=request.param)) as engine:
         yield engine
 
 

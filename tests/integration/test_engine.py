@@ -20,6 +20,7 @@ from core.clock import StoreClock
 from core.engine import Answer, ResumeEngine
 from core.errors import IdempotencyKeyReused, LeaseLost, NobodyMayDecide, NoPlace, NotFound, StoreMismatch
 from core.gates import MAX_COMMENT, Action
+from core.ids import run_of
 from core.policy import Key
 from core.runs import Card, Run
 from core.store import lua
@@ -200,8 +201,14 @@ async def test_what_nobody_could_ever_decide_is_refused_and_not_stored(engine: R
             await engine.suspend(run_request([], [approval()], policy=policy, **more), owner="ci")
     with pytest.raises(NobodyMayDecide, match="'question-1'"):
         await engine.suspend(run_request(policy={"responders": []}), owner="ci")
-    with pytest.raises(NoPlace):
-        await engine.suspend(run_request(place=None, policy={"responders": ["anyone"]}), owner="ci")
+    # the place comes first: without a policy it would be missing, and nobody beside
+    for calls, approvals, policy in [
+        (None, None, {"responders": ["anyone"]}),
+        (None, None, {}),
+        ([], [approval()], {}),
+    ]:
+        with pytest.raises(NoPlace):
+            await engine.suspend(run_request(calls, approvals, place=None, policy=policy), owner="ci")
     assert [gate async for gate in engine.gates(only_open=False)] == []
 
 
@@ -251,7 +258,8 @@ async def test_gates_are_listed_newest_first_over_all_partitions_and_pages(engin
             clock.tick(number % 2)
     listed = [(place, run.id, gate.id) async for place, run, gate in engine.gates(only_open=True)]
     assert sorted(gate for _, _, gate in listed) == sorted(gate.id for run in made for gate in run.gates)
-    assert [place for place, _, _ in listed] == sorted((place for place, _, _ in listed), reverse=True)
+    order = [(ms, run_of(gate)) for (ms, gate), _, _ in listed]
+    assert order == sorted(order, reverse=True)
     for cut in (0, 59, 250):
         rest = [gate.id async for _, _, gate in engine.gates(only_open=True, before=listed[cut][0])]
         assert rest == [gate for _, _, gate in listed[cut + 1 :]]
@@ -267,11 +275,10 @@ async def test_a_list_leaves_out_nothing_while_others_settle_what_was_listed(eng
             runs.append((await engine.suspend(run_request(), owner="ci"))[0])
             clock.tick(1)
         listed = []
-        async for _, gate in engine.store.gate_ids(only_open=True, page=2):
-            listed.append(gate)
-            run, _ = await engine.gate(gate)
-            await engine.cancel(run.id, None, by=CI, via="api")
-        assert listed == [run.gates[0].id for run in reversed(runs)]
+        async for _, run_id in engine.store.run_ids(only_open=True, page=2):
+            listed.append(run_id)
+            await engine.cancel(run_id, None, by=CI, via="api")
+        assert listed == [run.id for run in reversed(runs)]
 
 
 async def test_the_audit_is_one_chain_a_partition_and_is_read_on_from_any_place(engine: ResumeEngine) -> None:
@@ -436,7 +443,7 @@ def test_all_keys_that_one_script_touches_are_in_one_slot_of_a_cluster() -> None
         keys.heard("01JZ"),
         keys.settled,
     ]
-    names += [keys.agenda, keys.audit, keys.audit_head, keys.gates, keys.open]
+    names += [keys.agenda, keys.audit, keys.audit_head, keys.runs, keys.open, keys.index("host:api")]
     names += [leases(keys.agenda), leases(keys.queue("a{1}"))]
     assert len({key_slot(name.encode()) for name in names}) == 1
     assert len({key_slot(Keys(partition).agenda.encode()) for partition in range(16)}) == 16

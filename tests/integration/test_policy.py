@@ -22,6 +22,7 @@ from tests.stores import events
 ADMIN = Person(team="T1", user="U9")
 GUEST = Person(team="T2", user="U9")
 CI = Key(key="ci")
+CD = Key(key="cd")
 NewEngine = Callable[[], ResumeEngine]
 
 
@@ -111,6 +112,31 @@ async def test_a_key_decides_as_itself_or_for_a_person_and_the_audit_has_both(en
     assert gate.decision.by == (ANA, BEN)
     told = await events(engine, (await engine.gate(gate.id))[0].id)
     assert [e["by"] for e in told if e["event"] == "gate.voted"] == [{"key": "ci", "for": ANA.model_dump()}]
+
+
+async def test_a_key_has_one_vote_whomever_it_names(engine: ResumeEngine) -> None:
+    gate = await asked(engine, approvers=["key:ci", "U3"], quorum=2)
+    for person in (ANA, BEN, None, ANA, BEN):
+        gate = await said(engine, gate, CI, Action.APPROVE, speaks_for=person)
+        assert gate.pending
+        assert [vote.by for vote in gate.votes] == [person or CI]
+    gate = await said(engine, gate, CHO, Action.APPROVE)
+    assert gate.decision is not None
+    assert gate.decision.by == (BEN, CHO)
+
+
+@pytest.mark.parametrize("herself_first", [True, False])
+async def test_a_person_has_one_vote_whoever_brings_it(engine: ResumeEngine, herself_first: bool) -> None:
+    gate = await asked(engine, approvers=["key:ci", "key:cd", "U1", "U2"], quorum=2)
+    herself: list[tuple[Person | Key, Person | None]] = [(ANA, None)]
+    by_keys: list[tuple[Person | Key, Person | None]] = [(CI, ANA), (CD, ANA)]
+    for who, speaks_for in herself + by_keys if herself_first else by_keys + herself:
+        gate = await said(engine, gate, who, Action.APPROVE, speaks_for=speaks_for)
+        assert gate.pending
+        assert [vote.by for vote in gate.votes] == [ANA]
+    gate = await said(engine, gate, BEN, Action.APPROVE)
+    assert gate.decision is not None
+    assert gate.decision.by == (ANA, BEN)
 
 
 async def test_whether_somebody_may_decide_can_be_asked_without_a_trace(engine: ResumeEngine) -> None:

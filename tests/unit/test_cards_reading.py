@@ -186,8 +186,11 @@ def test_a_long_approval_is_approved_on_its_last_page() -> None:
     assert list(buttons(blocks)) == ["View in full…", "Reject", "Reject with reason…"]
     pages = all_pages(gate)
     assert len(pages) > 2
-    assert list(buttons(pages[0])) == ["Next"]
-    assert list(buttons(pages[1])) == ["Previous", "Next"]
+    last = str(len(pages) - 1)
+    assert list(buttons(pages[0])) == ["Next", "Last page"]
+    assert buttons(pages[0])["Last page"]["action_id"].endswith(f":{last}")
+    assert list(buttons(pages[1])) == ["Previous", "Next", *(["Last page"] if len(pages) > 3 else [])]
+    assert list(buttons(pages[-2])) == ["Previous", "Next"]
     assert list(buttons(pages[-1])) == ["Previous", "Approve", "Reject"]
     assert [f"Page {n} of {len(pages)}" in said(page) for n, page in enumerate(pages, start=1)] == [
         True

@@ -264,6 +264,9 @@ def test_a_policy_out_of_bounds_is_refused(wrong: dict[str, object]) -> None:
         (["anyone"], 9, True),
         (["channel"], 9, True),
         (["key:ci"], 1, True),
+        (["key:ci"], 2, False),
+        (["key:ci", "U1"], 2, True),
+        (["key:ci", "key:cd"], 2, True),
     ],
 )
 def test_whether_a_quorum_can_be_reached(deciders: list[str], quorum: int, expected: bool) -> None:

@@ -1,14 +1,15 @@
 -- Shared by the scripts; put before each of them.
 -- KEYS of a script about one run: 1 run, 2 agenda, 3 its leases, 4 audit, 5 audit head, 6 queue, 7 its leases,
--- 8 open gates, 9 all gates, 10 the run's trail, 11 settled runs. ARGV[1] is a JSON object: now (ms), iso (the same as
--- text), run (id), and what the script needs.
+-- 8 open runs, 9 all runs, 10 the run's trail, 11 settled runs. ARGV[1] is a JSON object: now (ms), iso (the same as
+-- text), run (id), what the script needs, and
+-- first_index: from that key on KEYS are the indexes that the run stands in while it waits.
 -- JSON that Lua need not look into is passed as strings and spliced: cjson would turn [] into {} and 1.0 into 1.
 
 local cmd = cjson.decode(ARGV[1])
 local now = cmd.now
 
 local RUN, AGENDA, LEASES, AUDIT, HEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local QUEUE, QUEUE_LEASES, OPEN, GATES, TRAIL, SETTLED = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local QUEUE, QUEUE_LEASES, OPEN, RUNS, TRAIL, SETTLED = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 
 -- Makes a member of the agenda (or of a queue) due. Somebody who is working on it finishes first and then does it again.
 local function schedule(queue, leases, member, due)
@@ -68,15 +69,22 @@ end
 local function settle(index, outcome, decision, by, via, fields)
   local gate = gate_id(index)
   redis.call('HSET', RUN, index .. ':status', outcome, index .. ':decision', decision)
-  redis.call('ZREM', OPEN, gate)
   audit('gate.settled', gate, ',"by":' .. by .. ',"from":"' .. via .. '","outcome":"' .. outcome .. '"' .. fields)
   if redis.call('HINCRBY', RUN, 'open', -1) == 0 then
     redis.call('HSET', RUN, 'status', 'settled')
     redis.call('ZADD', SETTLED, now, cmd.run)
+    redis.call('ZREM', OPEN, cmd.run)
+    for number = cmd.first_index, #KEYS do
+      redis.call('ZREM', KEYS[number], cmd.run)
+    end
     for _, what in ipairs({'expire:', 'remind:', 'escalate:'}) do
       unschedule(AGENDA, LEASES, what .. cmd.run)
     end
     schedule(QUEUE, QUEUE_LEASES, cmd.run, now)
+    if redis.call('HEXISTS', RUN, 'callback') == 1 then
+      schedule(AGENDA, LEASES, 'callback:' .. cmd.run, now)
+      bell('due ' .. cmd.partition)
+    end
     audit('run.settled', nil, ',"by":' .. by .. ',"from":"' .. via .. '"')
     bell('queue ' .. cmd.partition .. ' ' .. redis.call('HGET', RUN, 'host'))
   end

@@ -1,6 +1,6 @@
 -- Changes who may decide pending gates, or until when. All of it or nothing. KEYS: of a run, then 12 the call's token.
 -- cmd: event, by (JSON text), via, items: [{index, rev, policy (JSON text)?, deadline (ms)?, fields (audit)}],
--- flag (a field of the run to set to 1)?. Returns {word, index}: amended | missing | expired | taken | stale.
+-- flag (a field of the run to set to 1)?, index (the names of the indexes from here on), made (ms). Returns {word, index}: amended | missing | expired | taken | stale.
 if redis.call('EXISTS', RUN) == 0 then
   return {'missing', -1}
 end
@@ -27,6 +27,10 @@ for _, item in ipairs(cmd.items) do
   end
   redis.call('HINCRBY', RUN, item.index .. ':rev', 1)
   audit(cmd.event, gate_id(item.index), ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"' .. item.fields)
+end
+redis.call('HSET', RUN, 'index', cmd.index)
+for number = cmd.first_index, #KEYS do
+  redis.call('ZADD', KEYS[number], cmd.made, cmd.run)
 end
 if cmd.flag then
   redis.call('HSET', RUN, cmd.flag, '1')

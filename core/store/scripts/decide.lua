@@ -1,8 +1,8 @@
 -- Takes one person's word on one or more gates of a run, all of it or nothing.
--- cmd: by (JSON text), via, items: [{index, rev, action, outcome, need (votes that settle it), speaker, token,
+-- cmd: by (JSON text), via, items: [{index, rev, action, outcome, need (votes that settle it), speaker, person, token,
 -- vote (JSON text), extra (JSON text behind the decision's first fields), fields (audit),
 -- edit {args, record (JSON texts), fields (audit)}?}]. An edit makes votes on the old arguments void.
--- Returns {word, index}: settled | voted | again (this very call was heard before), or a refusal: missing | expired |
+-- Returns {word, index, the run's fields}: settled | voted | again (this very call was heard before), or a refusal: missing | expired |
 -- taken | stale.
 if redis.call('EXISTS', RUN) == 0 then
   return {'missing', -1}
@@ -25,12 +25,12 @@ for _, item in ipairs(cmd.items) do
   end
   item.votes = cjson.decode(gate[3] or '[]')
   if heard(item.votes, item.token) then
-    return {'again', item.index}
+    return {'again', item.index, redis.call('HGETALL', RUN)}
   end
   if gate[1] == 'expired' then
-    return {'expired', item.index}
+    return {'expired', item.index, redis.call('HGETALL', RUN)}
   elseif gate[1] ~= 'pending' then
-    return {'taken', item.index}
+    return {'taken', item.index, redis.call('HGETALL', RUN)}
   elseif gate[2] ~= item.rev then
     return {'stale', item.index}
   end
@@ -40,7 +40,8 @@ local word = 'voted'
 for _, item in ipairs(cmd.items) do
   local votes, same = {}, {}
   for _, vote in ipairs(item.votes) do
-    if vote.speaker ~= item.speaker and not item.edit then -- one vote a person: the last word counts
+    -- one vote a key, whomever it names, and one a person, whoever brings it: the last word counts
+    if vote.speaker ~= item.speaker and vote.person ~= item.person and not item.edit then
       table.insert(votes, vote)
     end
   end
@@ -51,7 +52,7 @@ for _, item in ipairs(cmd.items) do
     redis.call('HINCRBY', RUN, item.index .. ':rev', 1)
     audit('gate.edited', gate_id(item.index), ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"' .. item.edit.fields)
   end
-  table.insert(votes, {speaker = item.speaker, token = item.token, action = item.action, vote = item.vote})
+  table.insert(votes, {speaker = item.speaker, person = item.person, token = item.token, action = item.action, vote = item.vote})
   redis.call('HSET', RUN, item.index .. ':votes', cjson.encode(votes))
   for _, vote in ipairs(votes) do
     if vote.action == item.action then
@@ -69,4 +70,4 @@ for _, item in ipairs(cmd.items) do
   end
 end
 changed()
-return {word, -1}
+return {word, -1, redis.call('HGETALL', RUN)}

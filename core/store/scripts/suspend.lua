@@ -1,5 +1,5 @@
 -- Puts a run and its gates into the store, once for an Idempotency-Key.
--- KEYS: of a run, then 12 state, 13 idempotency. cmd: fields (flat list), gates (how many), deadline (the earliest),
+-- KEYS: of a run, then 12 state, 13 idempotency. cmd: made (ms), fields (flat list), gates (how many), deadline (the earliest),
 -- opened (audit fields of run.opened), gate_opened (for each gate, those of gate.opened), due (ms by the name of what else
 -- falls due: remind, escalate), idem {digest, until}?, state?, kept (ms).
 if redis.call('EXISTS', RUN) == 1 then
@@ -23,9 +23,12 @@ if cmd.idem then
   redis.call('SET', KEYS[13], cjson.encode(cmd.idem), 'PX', cmd.kept)
 end
 audit('run.opened', nil, cmd.opened)
+redis.call('ZADD', OPEN, cmd.made, cmd.run)
+redis.call('ZADD', RUNS, cmd.made, cmd.run)
+for number = cmd.first_index, #KEYS do
+  redis.call('ZADD', KEYS[number], cmd.made, cmd.run)
+end
 for index = 0, cmd.gates - 1 do
-  redis.call('ZADD', OPEN, now, gate_id(index))
-  redis.call('ZADD', GATES, now, gate_id(index))
   audit('gate.opened', gate_id(index), cmd.gate_opened[index + 1])
 end
 redis.call('ZADD', AGENDA, cmd.deadline, 'expire:' .. cmd.run)

@@ -1,0 +1,33 @@
+"""Indexes of the runs that wait: by host, by channel, and by who may decide. A page costs the same in any crowd.
+
+A run stands in an index as long as one of its gates is pending. An index may lag behind (a name more than the run still
+has): whoever reads a list looks at the run itself before it shows a gate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from core.policy import TEAM, USER, Policy
+from core.runs import RunDoc
+
+_NAMED = re.compile(rf"(?:{TEAM}:)?{USER}|admins")
+
+
+def index_names(doc: RunDoc, policies: Iterable[Policy]) -> tuple[str, ...]:
+    """The indexes that a run stands in: `host:api`, `channel:C1`, and `by:` each person (or the admins) it names."""
+    names = {f"host:{doc.host}": None}
+    places = (doc.place, doc.escalate.place if doc.escalate else None)
+    names |= {f"channel:{place.channel}": None for place in places if place and place.channel}
+    people = {p for policy in policies for p in policy.deciders if _NAMED.fullmatch(p)}
+    if doc.requester:
+        people.add(f"{doc.requester.team}:{doc.requester.user}")
+    return (*names, *(f"by:{person}" for person in sorted(people)))
+
+
+def names_for(user: str, *, home: str | None, admins: Sequence[str]) -> list[str]:
+    """The indexes in which a person's runs stand; ``user`` is `U1` (of the home workspace) or `T1:U1`."""
+    team, _, bare = user.rpartition(":")
+    same = {bare, f"{home}:{bare}"} if team in ("", home) else {user}
+    return [f"by:{name}" for name in sorted(same)] + (["by:admins"] if same & set(admins) else [])

@@ -1,0 +1,177 @@
+"""What the engine costs beside the bare script, how it scales with what is pending, and how late things are."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+from core.agenda import Worker
+from core.engine import ResumeEngine
+from core.errors import NotFound
+from core.gates import Action
+from core.policy import Key
+from core.requests import RunRequest
+from core.runs import Run
+from core.store import lua
+from tests.bench.rows import TASKS, Row, percentile, rate
+from tests.conftest import ANA
+from tests.runs import FOCUSED, run_request
+
+CI = Key(key="ci")
+LONE = {"place": None, "policy": {"responders": ["anyone", "key:ci"]}}
+
+
+async def opened(engine: ResumeEngine, count: int, request: RunRequest | None = None) -> list[Run]:
+    request = request or run_request(**LONE)
+    runs: list[Run] = []
+
+    async def suspend() -> None:
+        run, _ = await engine.suspend(request, owner="ci")
+        runs.append(run)
+
+    await rate([suspend] * count)
+    return runs
+
+
+async def decide(engine: ResumeEngine, run: Run) -> None:
+    await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
+
+
+class Heard:
+    """Takes the place of a script and keeps what it would have been called with."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[list[str], list[Any]]] = []
+
+    async def __call__(self, _client: Any, keys: list[str], args: list[Any]) -> Any:
+        self.calls.append((keys, args))
+        return ["missing", -1]
+
+
+async def against_the_bare_script(engine: ResumeEngine, client: Any, count: int) -> AsyncIterator[Row]:
+    """Read, check, policy and commit, against the commit's EVALSHA alone on a redis-py client of its own."""
+    runs = await opened(engine, 2 * count)
+    heard, script = Heard(), lua.DECIDE
+    lua.DECIDE = heard  # type: ignore[assignment]
+    for run in runs[:count]:
+        with contextlib.suppress(NotFound):  # what it says to a script that did nothing
+            await decide(engine, run)
+    lua.DECIDE = script
+    await script(client, *heard.calls[0])
+
+    async def bare(keys: list[str], args: list[Any]) -> None:
+        await client.evalsha(script.sha, len(keys), *keys, *args)
+
+    baseline = await rate(partial(bare, *call) for call in heard.calls[1:])
+    measured = await rate(partial(decide, engine, run) for run in runs[count:])
+    yield Row(
+        "decide, 50 tasks", f"{measured:,.0f}/s", f"EVALSHA {baseline:,.0f}/s", measured / baseline, 0.6
+    )
+
+    request = run_request(**LONE)
+    made = await rate([partial(engine.suspend, request, owner="ci")] * count)
+    yield Row("suspend, 50 tasks", f"{made:,.0f}/s", f"EVALSHA {baseline:,.0f}/s", made / baseline)
+
+    start = time.perf_counter()
+    claimed = []
+    while batch := await engine.resumes.claim("api", limit=100, wait_s=0, lease_s=600):
+        claimed += batch
+    taken = len(claimed) / (time.perf_counter() - start)
+    yield Row("claim, 100 at a time", f"{taken:,.0f}/s", f"EVALSHA {baseline:,.0f}/s", taken / baseline)
+    acked = await rate(partial(engine.resumes.ack, r.run.id, r.lease, by=CI) for r in claimed)
+    yield Row("ack, 50 tasks", f"{acked:,.0f}/s", f"EVALSHA {baseline:,.0f}/s", acked / baseline)
+
+
+async def in_a_crowd(engine: ResumeEngine, few: int, many: int) -> AsyncIterator[Row]:
+    """Suspend, decide and list with many pending gates against few."""
+    crowd = run_request(host="crowd", policy={"responders": ["U8"]}, timeout_s=30 * 86400)
+    mine = run_request(
+        host="mine", policy={"responders": ["U7"]}, place={"channel": "C7"}, timeout_s=30 * 86400
+    )
+    await opened(engine, 200, mine)
+    await opened(engine, few, crowd)
+    before = await _costs(engine)
+    await opened(engine, many - few, crowd)
+    after = await _costs(engine)
+    for name, was in before.items():
+        now = after[name]
+        sizes = f"{many:,} against {few:,} pending"
+        yield Row(f"{name}, {sizes}", f"{now * 1e6:,.0f} us", f"{was * 1e6:,.0f} us", now / was, 1.1, False)
+
+
+async def _costs(engine: ResumeEngine) -> dict[str, float]:
+    request, count = run_request(**LONE), 1000
+    found = {"suspend": 1 / await rate([partial(engine.suspend, request, owner="ci")] * count)}
+    runs = await opened(engine, count)
+    found["decide"] = 1 / await rate(partial(decide, engine, run) for run in runs)
+    for name in ("by:U7", "channel:C7", "host:mine"):
+        found[f"list 50 by {name}"] = 1 / await rate([partial(_page, engine, name)] * 40, tasks=1)
+    return found
+
+
+async def _page(engine: ResumeEngine, name: str) -> None:
+    left = 50
+    async for _ in engine.gates(only_open=True, names=[name]):
+        left -= 1
+        if not left:
+            return
+
+
+async def memory(engine: ResumeEngine, client: Any, count: int) -> AsyncIterator[Row]:
+    """Bytes of a pending gate beside its payload: the JSON of what its caller sent."""
+    for gates in (1, 4):
+        request = run_request([{**call, "tool_call_id": f"q{i}"} for i, call in enumerate(_calls(gates))])
+        payload = len(request.model_dump_json(exclude_defaults=True)) / gates
+        await opened(engine, 10, request)
+        before = (await client.info("memory"))["used_memory"]
+        await opened(engine, count // gates, request)
+        used = ((await client.info("memory"))["used_memory"] - before) / (count // gates * gates)
+        own = used - payload
+        yield Row(
+            f"memory of a pending gate, {gates} a run",
+            f"{own:,.0f} B + payload {payload:,.0f} B",
+            "1.5 KiB + payload",
+            own / 1536,
+            1.0,
+            False,
+        )
+
+
+def _calls(count: int) -> list[dict[str, Any]]:
+    from tests.runs import question_call
+
+    return [question_call(f"q{i}") for i in range(count)]
+
+
+async def due_at_once(engine: ResumeEngine, count: int) -> AsyncIterator[Row]:
+    """Gates that are due in the same second, expired by one worker."""
+    await opened(engine, count, run_request(**LONE, timeout_s=1))
+    await asyncio.sleep(1)
+    worker = Worker(engine.store, engine.bell, {"expire": engine.expire})
+    start = time.perf_counter()
+    await worker.run_once()
+    took = time.perf_counter() - start
+    bound = 10 * count / 100_000
+    name = f"{count:,} gates due in one second"
+    yield Row(name, f"all expired in {took:.1f} s", f"{bound:.1f} s", took / bound, 1.0, False)
+
+
+async def hand_over(engine: ResumeEngine, count: int) -> AsyncIterator[Row]:
+    """From the commit of the last decision to the run in the hands of a host that waits for it."""
+    late = []
+    for run in await opened(engine, count):
+        waiting = asyncio.create_task(engine.resumes.claim("api", limit=1, wait_s=30, lease_s=60))
+        await asyncio.sleep(0.002)
+        await decide(engine, run)
+        start = time.perf_counter()
+        await waiting
+        late.append((time.perf_counter() - start) * 1000)
+    p50 = percentile(late, 0.5)
+    yield Row("commit to claimed by a waiting host, p50", f"{p50:.1f} ms", "5 ms", p50 / 5, 1.0, False)
+
+
+__all__ = ["TASKS", "against_the_bare_script", "due_at_once", "hand_over", "in_a_crowd", "memory"]
