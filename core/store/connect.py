@@ -70,7 +70,10 @@ def _client(address: Address) -> Client:
             # which tries again itself, perhaps at another node
             return Cluster(address.nodes, lambda host, port: _one(address, retries=0, host=host, port=port))
         case "one":
-            where: dict[str, Any] = dict(zip(("host", "port"), *address.nodes, strict=True))
+            # a unix socket has no node
+            where: dict[str, Any] = {}
+            for node in address.nodes:
+                where |= dict(zip(("host", "port"), node, strict=True))
             return _one(address, **where)
 
 
