@@ -43,6 +43,7 @@ class Play:
     folder: Path
     ids: dict[str, str] = field(default_factory=dict)
     channels: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, str] = field(default_factory=dict)
     acked: list[tuple[str, str, str]] = field(default_factory=list)
     struck: int = 0
 
@@ -115,8 +116,10 @@ class Stage:
             names = [play.name(ask, person) for person in ("ana", "ben")]
             play.ids |= {name: self.slack.add_user(name) for name in names}
             channel = f"{ask.name}-{play.number}"
-            if ask.place in ("channel", "archived"):
+            if ask.place in ("channel", "two", "archived"):
                 play.channels[ask.name] = self.slack.add_channel(channel, names)
+            if ask.place == "two":
+                play.seconds[ask.name] = self.slack.add_channel(f"second-{channel}", names)
             if ask.place == "archived":
                 self.slack.archive(channel)
             if ask.place == "dm":
@@ -200,7 +203,8 @@ class Stage:
 
     def _ask(self, play: Play, ask: Ask) -> Json:
         """An ask as the host takes it."""
-        body = ask.make({person: play.id_of(ask, person) for person in ("ana", "ben")})
+        ids = {person: play.id_of(ask, person) for person in ("ana", "ben")}
+        body = ask.make(ids | {"there": play.seconds.get(ask.name, "")})
         if ask.place == "nowhere":
             del body["place"]
         elif ask.place != "dm":
