@@ -20,6 +20,8 @@ from bot.service import Role, Service
 from core.settings import SettingsError, default_data_dir, load_settings
 
 PAGE_PORT = 8086
+API_PORT = 8080
+"""askgate's own default, which the papers name."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -38,12 +40,15 @@ def demo(port: int, data_dir: Path | None) -> None:
 
 
 async def _demo(data_dir: Path, port: int) -> None:
-    async with run_demo(data_dir, port) as url:
-        click.echo(f"\n  askgate demo is running. Open  {url}\n")
+    async with run_demo(data_dir, port, API_PORT) as running:
+        click.echo(f"\n  askgate demo is running. Open  {running.page}\n")
         click.echo("  You are Ana. The agent asks in a thread of #clean-up: click to answer.")
         click.echo("  Leave a question alone until its deadline to see what silence does.")
-        click.echo("  Ctrl-C stops everything; the next start finds what was pending.")
-        click.echo("  Next: README.md, “Connect an agent” and “Connect a workspace”.\n")
+        click.echo("  Ctrl-C stops everything; the next start finds what was pending.\n")
+        click.echo(
+            "  Next: let an agent of your own ask here. README.md, “Connect an agent”, with this line in it:\n"
+        )
+        click.echo(f'URL, KEY, CHANNEL = "{running.api}", "{running.key}", "{running.channel}"\n')
         await _until_signal()
     click.echo("  Stopped. Nothing was lost: `askgate demo` goes on from here.")
 

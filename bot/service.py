@@ -26,6 +26,7 @@ from bot.web import Web
 from core.agenda import Handler, Worker
 from core.api.health import Check
 from core.bell import Bell
+from core.callbacks import Callbacks
 from core.clock import REANCHOR_S, StoreClock
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
@@ -77,6 +78,8 @@ class Service:
         url = await self._redis_url()
         store, bell = await self._open_store(url)
         client = await stack.enter_async_context(slack_client(settings))
+        directory = SlackDirectory(client)
+        stack.push_async_callback(directory.close)
         self.engine = ResumeEngine(
             store,
             bell,
@@ -84,7 +87,8 @@ class Service:
             default_channel=settings.default_channel,
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
-            directory=SlackDirectory(client),
+            directory=directory,
+            callback_allow=settings.callback_allow,
         )
         if self._role in ("all", "worker"):
             await self._start_worker(client)
@@ -128,6 +132,7 @@ class Service:
             "escalate": self.engine.escalate,
             "card": Delivery(self.engine, slack).card,
             "remind": Reminders(self.engine, slack).remind,
+            "callback": Callbacks(self.engine).push,
             "trim": retention.trim,
         }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)

@@ -25,7 +25,7 @@ EDIT: Final = "Edit arguments…"
 ALWAYS: Final = "Approve always"
 NEXT: Final = "Next"
 PREVIOUS: Final = "Previous"
-CLOSE: Final = "Close"
+LAST: Final = "Last page"
 CANCEL: Final = "Cancel"
 OPEN_LINK: Final = "Open the page"
 
@@ -68,6 +68,8 @@ PREVIEWS: Final = "Options have previews here: see them with *View in full*."
 READ_ON_CARD: Final = "This goes on: the card's *View in full* shows all of it."
 PICKED_SO_FAR: Final = "Picked so far: "
 ARROW: Final = "→ "
+NOT_TAKEN: Final = "Not taken: "
+OPTIONS: Final = "Options: "
 REASON: Final = "Reason"
 EDITED_BY: Final = "Edited by "
 EDITED_BACK: Final = ": as it was at first"
@@ -163,6 +165,21 @@ def continued(number: int, count: int) -> str:
     return f"continued, {number} of {count}"
 
 
+DECIDERS: Final = {
+    "channel": "members of this channel",
+    "anyone": "anyone in this workspace",
+    "admins": "askgate's admins",
+}
+
+
+def api_key(name: str) -> str:
+    return f"API key `{name}`"
+
+
+def approvers(who: str) -> str:
+    return f"Approvers: {who}"
+
+
 def votes(approve: int, need: int, names: str) -> str:
     return f"{approve} of {need} approvals" + (f": {names}" if names else "")
 
@@ -208,7 +225,11 @@ DID_NOT_WORK: Final = (
 )
 GONE: Final = "This no longer exists; it was settled long ago and has been cleared away."
 NOT_ALLOWED: Final = "You are not among those who may decide this. Nothing was changed."
+NOT_ALLOWED_BUT: Final = "You are not among those who may decide this: {who}. Nothing was changed."
 SELF_APPROVAL: Final = "You asked for this, so somebody else has to approve it. Nothing was changed."
+SELF_APPROVAL_BUT: Final = (
+    "You asked for this, so somebody else has to approve it: {who}. Nothing was changed."
+)
 CANNOT_VERIFY: Final = "askgate cannot verify now whether you may decide this. Try again in a minute."
 EXPIRED: Final = "Too late: the deadline was {when}. Nobody decided in time, and your click was not counted."
 ALREADY: Final = "Already {what} by {who}, {when}. Your click was not counted."
@@ -217,6 +238,7 @@ ALREADY_YOU: Final = "You have already {what} this, {when}."
 VOTED_ALREADY: Final = "You have {what} this already. It takes somebody else as well."
 PICK_KEPT: Final = "Your pick is kept. It is not submitted yet."
 ARGUMENTS_CHANGED: Final = "The arguments changed since you read them. Read the card again, then decide."
+CHOOSE_FIRST: Final = "Choose at least one first, then Submit."
 NOTHING_PICKED: Final = "Pick an answer to every question first: {done} of {count} so far."
 MODAL_FAILED: Final = "Slack could not open that. Nothing was changed; click again."
 UNEXPECTED: Final = "That didn't work, and it is our fault; the error is in askgate's log."
@@ -248,6 +270,8 @@ REASON_HINT: Final = "The agent reads it."
 APPROVE_REASON_TITLE: Final = "Approve with reason"
 FORM_TITLE: Final = "Answer in a form"
 FORM_OTHER: Final = "Something else"
+FORM_WRITTEN: Final = "Something else…"
+FORM_WRITTEN_HINT: Final = "Write it in the field below"
 FULL_TITLE: Final = "In full"
 ANSWER_TITLE: Final = "Answer"
 ANSWER_LABEL: Final = "Your answer: text, or JSON"
@@ -285,6 +309,10 @@ LIST_TITLE: Final = "Open gates"
 LIST_EMPTY: Final = "Nothing is waiting for you."
 LIST_EMPTY_ADMIN: Final = "Nothing is waiting for anybody."
 LIST_MORE: Final = "There are more; these are the newest {count}."
+LIST_UNSURE: Final = "askgate could not check all of it: there may be more for you. Try again in a minute."
+LIST_EMPTY_UNSURE: Final = (
+    "Nothing was found that waits for you, but askgate could not check all of it. Try again in a minute."
+)
 HELP: Final = "`/gates list` shows what is waiting for you (admins see all of it). `/gates help` shows this."
 HOME_TITLE: Final = "What is waiting for you"
 HOME_EMPTY: Final = (

@@ -20,7 +20,7 @@ from core.escalations import MAX_TIMEOUT_S
 from core.gates import Gate, Kind
 from core.ids import run_of
 from core.opening import check_decidable
-from core.policy import Actor, Directory, Key, Person, Policy, Principal, is_among
+from core.policy import Actor, Directory, Person, Policy, Principal, check_admin
 from core.runs import Run
 from core.store.codec import spliced
 from core.store.store import Store
@@ -48,7 +48,7 @@ class Amendments:
 
         def later(run: Run, found: Gate) -> Item:
             deadline = found.deadline + seconds * 1000
-            latest = found.created_at + MAX_TIMEOUT_S * 1000
+            latest = found.opened_at + MAX_TIMEOUT_S * 1000
             if seconds < 1 or deadline > latest:
                 raise Invalid(f"wanted a later deadline, at most 30 days after it was opened ({iso(latest)})")
             return {"deadline": deadline, "fields": spliced({"until": iso(deadline)})}
@@ -118,7 +118,7 @@ class Amendments:
             found = run.gates[index]
             try:
                 if admin:
-                    await self._check_admin(by)
+                    await check_admin(self._admins, by, home=self._home, directory=self._directory)
                 item = _item(found, change(run, found))
             except (Refused, Invalid) as refusal:
                 raise await self._refused(run, found, by, via, refusal) from None
@@ -136,12 +136,6 @@ class Amendments:
     ) -> AskgateError:
         await self._store.refuse(run, gate.id, by=by.model_dump(), via=via, reason=refusal.slug)
         return refusal
-
-    async def _check_admin(self, by: Actor) -> None:
-        if isinstance(by, Key):
-            return
-        if not await is_among(self._admins, by, home=self._home, channel=None, directory=self._directory):
-            raise NotAllowed("Only an admin (ASKGATE_ADMINS) may do this.")
 
 
 def _item(gate: Gate, change: Item) -> Item:

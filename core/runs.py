@@ -59,6 +59,7 @@ class Card(BaseModel):
 class Run(BaseModel):
     """A run as it is stored. ``rev`` counts every change that a reader could see.
 
+    ``attempt`` counts how often people were asked to decide it; ``reopened_at`` is when they last were, again (ms).
     ``index``: the indexes in which it stands while it waits. ``escalated``: whether the escalation has taken place.
     ``reminded``: how many reminders were given. ``mend``: somebody clicked on a card that no longer says how things
     are, so it is drawn again in any case.
@@ -74,11 +75,17 @@ class Run(BaseModel):
     escalated: bool = False
     reminded: int = 0
     error: str | None = None
+    attempt: int = 1
+    reopened_at: int | None = None
     index: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
         return self.doc.id
+
+    @property
+    def opened_at(self) -> int:
+        return self.reopened_at or self.doc.created_at
 
     @property
     def open(self) -> bool:

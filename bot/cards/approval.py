@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bot import words
 from bot.cards import controls as c
-from bot.cards.arguments import arguments
+from bot.cards.arguments import at_a_glance
 from bot.cards.blocks import Block, actions, button, code, context, line, piece, quote, rich
+from bot.cards.deciders import DECIDERS_BYTES, deciders
 from bot.cards.edits import EDITS_BYTES, edited, editor_text
-from bot.cards.text import cut, names, shown, size, visible
+from bot.cards.text import names, shown, size, visible
 from core.gates import Action, Gate
 
 REASON_SHARE = 3
@@ -36,9 +37,9 @@ def approval_blocks(gate: Gate, budget: int) -> list[Block]:
         parts.append(quote(why))
     tool = shown(doc.tool_name, TOOL_BYTES)
     room = budget - size(tool) - size(why)
-    text = arguments(gate, room)
-    whole = size(text) <= room and tool == visible(doc.tool_name)
-    parts += [code(cut(text, room)), *edited(gate)]
+    text, whole = at_a_glance(gate, room)
+    whole = whole and tool == visible(doc.tool_name)
+    parts += [code(text), *edited(gate)]
     blocks = [rich(*parts), context(" · ".join(facts(gate)))]
     if not whole:
         blocks.append(context(words.ARGUMENTS_CUT))
@@ -56,6 +57,7 @@ def growth(gate: Gate, budget: int, own: int) -> int:
     """
     policy = gate.doc.policy
     voters = (VOTERS_BYTES + 50) * ((policy.quorum > 1) + (policy.reject_quorum > 1))
+    voters += DECIDERS_BYTES - size(deciders(policy.deciders))
     if not policy.edits:
         return voters
     return voters + max(budget + OUR_BYTES - own, 0) + EDITS_BYTES
@@ -71,7 +73,7 @@ def _controls(gate: Gate, *, whole: bool, unread: bool) -> Block:
     """``whole``: all the arguments stand above; ``unread``: not all of the reason does."""
     full = button(words.VIEW_IN_FULL, c.FULL, style=None if whole else "primary")
     row = approving(gate) if whole else [full, *editing(gate)]
-    row += [reject(gate), button(words.REJECT_WITH_REASON, c.REJECT_REASON, gate.digest or "")]
+    row += rejecting(gate)
     if whole and unread:
         row.append(full)
     return actions(c.block_id(gate.id, 0, "gate"), row)
@@ -97,9 +99,14 @@ def saves_too_much(gate: Gate) -> bool:
     return sum(size(visible(text)) for text in gate.doc.saves) > SAVES_BYTES
 
 
-def reject(gate: Gate) -> Block:
-    text = words.REJECT + ("" if gate.policy.reason == "never" else "…")
-    return button(text, c.REJECT, gate.digest or "", style="danger")
+def rejecting(gate: Gate) -> list[Block]:
+    """The buttons that reject, the shortest way first. Where a reason is wanted there is but one way."""
+    if gate.policy.reason != "never":
+        return [button(words.REJECT_WITH_REASON, c.REJECT_REASON, gate.digest or "", style="danger")]
+    return [
+        button(words.REJECT, c.REJECT, gate.digest or "", style="danger"),
+        button(words.REJECT_WITH_REASON, c.REJECT_REASON, gate.digest or ""),
+    ]
 
 
 def tool_line(gate: Gate) -> Block:
@@ -107,9 +114,11 @@ def tool_line(gate: Gate) -> Block:
 
 
 def facts(gate: Gate) -> list[str]:
-    """Risk, quorum, whether a reason is wanted, and the digest, as markup."""
+    """Risk, who may decide and how many have, whether a reason is wanted, and the digest, as markup."""
     doc, policy = gate.doc, gate.policy
     found = [words.RISKS[doc.risk]] if doc.risk else []
+    if gate.pending:
+        found.append(words.approvers(deciders(policy.deciders)))
     for action, need, say in (
         (Action.APPROVE, policy.quorum, words.votes),
         (Action.DENY, policy.reject_quorum, words.votes_against),

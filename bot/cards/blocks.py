@@ -23,6 +23,11 @@ def markup(text: str, block_id: str | None = None) -> Block:
     return _named({"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}, block_id)
 
 
+def row(text: str, accessory: Block | None = None) -> Block:
+    """A text that is no markup, safe for an agent's, with an element beside it."""
+    return {"type": "section", "text": plain(text)} | _given(accessory=accessory)
+
+
 def context(*texts: str) -> Block:
     """A line of our own words in small print, as markup."""
     return {

@@ -7,10 +7,10 @@ import json
 from bot import words
 from bot.cards import controls as c
 from bot.cards.approval import TOOL_BYTES
-from bot.cards.arguments import arguments
+from bot.cards.arguments import at_a_glance
 from bot.cards.blocks import Block, actions, button, code, context, line, piece, rich
 from bot.cards.offers import ways_out
-from bot.cards.text import cut, shown, size, visible
+from bot.cards.text import shown, size, visible
 from core.gates import Gate
 
 
@@ -18,9 +18,9 @@ def custom_blocks(gate: Gate, budget: int) -> list[Block]:
     """The blocks of a pending custom gate, with at most ``budget`` bytes of the agent's text."""
     tool = shown(gate.doc.tool_name, TOOL_BYTES)
     room = budget - size(tool)
-    text = arguments(gate, room)
-    whole = size(text) <= room and tool == visible(gate.doc.tool_name)
-    blocks = [rich(line(piece(words.CUSTOM), piece(tool, code=True)), code(cut(text, room)))]
+    text, whole = at_a_glance(gate, room)
+    whole = whole and tool == visible(gate.doc.tool_name)
+    blocks = [rich(line(piece(words.CUSTOM), piece(tool, code=True)), code(text))]
     if not whole:
         blocks.append(context(words.CUSTOM_CUT))
     row = [button(words.ANSWER, c.ANSWER, style="primary")]

@@ -7,7 +7,7 @@ from typing import Final
 
 from bot import words
 from bot.cards import controls as c
-from bot.cards.approval import TOOL_BYTES, approving, facts, reject
+from bot.cards.approval import TOOL_BYTES, approving, facts, rejecting
 from bot.cards.blocks import (
     Block,
     actions,
@@ -97,7 +97,11 @@ def answer(gate: Gate) -> Block:
 
 
 def form(gate: Gate, draft: Draft) -> Block:
-    """All questions of a call in one modal, with what the person has drafted."""
+    """All questions of a call in one modal, with what the person has drafted.
+
+    Slack marks fields that may stay empty, and demands the others before it asks us. So each question has to be
+    answered, and a text of one's own is one of the answers: the option behind the agent's.
+    """
     questions = gate.asks.questions
     blocks: list[Block] = []
     for number, question in enumerate(questions):
@@ -121,15 +125,15 @@ def other_block(number: int) -> str:
 def _choices(number: int, question: Question, entry: Entry, budget: int) -> list[Block]:
     """A question's field; before it the whole text, if that is more than the field can show."""
     header, text = visible(question.header), visible(question.question)
-    shown = labels(labels_of(question), FORM_LABELS)
-    full = [visible(choice.description) for choice in question.options]
+    shown = labels([*labels_of(question), words.FORM_WRITTEN], FORM_LABELS)
+    full = [*(visible(choice.description) for choice in question.options), words.FORM_WRITTEN_HINT]
     described = [
         option(label, str(index), cut(one_line(description), OPTION_DESCRIPTION, length))
         for index, (label, description) in enumerate(zip(shown.texts, full, strict=True))
     ]
     whole = len(text) <= LABEL and all(length(description) <= OPTION_DESCRIPTION for description in full)
     whole = whole and all(length(visible(choice.label)) <= OPTION_TEXT for choice in question.options)
-    picked = [described[index] for index in entry.picked]
+    picked = [described[index] for index in entry.picked] or ([described[-1]] if entry.other else [])
     element = (
         checkboxes(TEXT, described, picked)
         if question.multi_select
@@ -137,13 +141,13 @@ def _choices(number: int, question: Question, entry: Entry, budget: int) -> list
     )
     before = [] if whole else read_at_once(question, budget)
     label = f"{header}: {cut(text, LABEL, length)}"
-    return [*before, field(picks_block(number), label, element, optional=True)]
+    return [*before, field(picks_block(number), label, element)]
 
 
 def full(gate: Gate, page: int) -> Block:
     """Everything there is to read about a gate, a page at a time.
 
-    An approval is given, and a link opened, on the last page: by then all of it has been in view.
+    An approval is given, and a link opened, on the last page: what comes before has been in view, or was passed over.
     """
     found = pages(gate)
     page = min(max(page, 0), len(found) - 1)
@@ -172,8 +176,10 @@ def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:
         row.append(button(words.PREVIOUS, f"{c.PAGE}:{page - 1}"))
     if page < count - 1:
         row.append(button(words.NEXT, f"{c.PAGE}:{page + 1}"))
+        if page < count - 2:
+            row.append(button(words.LAST, f"{c.PAGE}:{count - 1}"))
     elif gate.doc.kind is Kind.APPROVAL and gate.pending:
-        row += [*approving(gate), reject(gate)]
+        row += [*approving(gate), *rejecting(gate)[:1]]
     elif gate.doc.kind is Kind.LINK and gate.pending:
         link = link_of(gate)
         row += [*([open_button(link)] if link.url else []), done_button(link)]

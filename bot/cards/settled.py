@@ -11,8 +11,8 @@ from bot.cards.edits import edited
 from bot.cards.form import form_answer
 from bot.cards.heading import title_line, title_of
 from bot.cards.link import link_of
-from bot.cards.question import answer_lines
-from bot.cards.text import cut, date, names, shown, size
+from bot.cards.question import question_lines
+from bot.cards.text import cut, date, names, shown
 from bot.cards.weight import weight
 from core.gates import Action, Gate, Kind, Outcome, Vote
 
@@ -28,7 +28,8 @@ def settled_blocks(gate: Gate, budget: int) -> list[Block]:
     """The blocks of a settled gate, in at most ``budget`` bytes."""
     foot = context(settled_line(gate))
     room = budget - weight(foot)
-    asked = _asked(gate, room // 2)
+    lines_hold_the_answer = gate.doc.kind is Kind.QUESTION and gate.status == Outcome.ANSWERED
+    asked = _asked(gate, room if lines_hold_the_answer else room // 2)
     answered = _answered(gate, room - weight(asked))
     return [rich(*asked, *answered, *_reasons(gate, room - weight([asked, answered]))), foot]
 
@@ -36,9 +37,7 @@ def settled_blocks(gate: Gate, budget: int) -> list[Block]:
 def _asked(gate: Gate, budget: int) -> list[Block]:
     match gate.doc.kind:
         case Kind.QUESTION:
-            questions = gate.asks.questions
-            share = budget // len(questions) - size(" · ")
-            return [line(piece(" · ".join(shown(q.question, share) for q in questions)))]
+            return question_lines(gate, budget)
         case Kind.APPROVAL:
             return _call(gate, budget)
         case Kind.CUSTOM:
@@ -72,7 +71,7 @@ def _answered(gate: Gate, budget: int) -> list[Block]:
         return []
     match gate.doc.kind:
         case Kind.QUESTION:
-            return answer_lines(gate, budget)
+            return []
         case Kind.FORM:
             return form_answer(gate, budget)
         case Kind.LINK:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
+from bot import words
 from core.clock import iso
 from core.policy import Actor, Person
 
@@ -146,7 +147,7 @@ def date(ms: int) -> str:
 
 def mention(actor: Actor) -> str:
     """A person as a mention, an API key by its name, as markup."""
-    return f"<@{actor.user}>" if isinstance(actor, Person) else f"API key `{actor.key}`"
+    return f"<@{actor.user}>" if isinstance(actor, Person) else words.api_key(actor.key)
 
 
 def names(actors: Sequence[Actor], most: int) -> tuple[str, int]:

@@ -180,6 +180,8 @@ class Actions:
         draft = self._with_menus(click)
         count = len(draft.entries)
         if draft.answered < count and click.gate.pending:
+            if count == 1:
+                return words.CHOOSE_FIRST
             return words.NOTHING_PICKED.format(done=draft.answered, count=count)
         await self._decide(click, Action.ANSWER, {"answers": draft.answers(click.gate)})
         return None

@@ -130,26 +130,23 @@ class Views:
 
     async def _form(self, it: Submission) -> None:
         draft, response = Draft(self._entries(it)), it.written(modals.RESPONSE)
-        missing = {
-            modals.picks_block(number): words.PICK_OR_WRITE
-            for number, entry in enumerate(draft.entries)
-            if not entry.given and not response
-        }
-        if missing:
-            raise FieldErrors(missing)
         values: dict[str, Any] = {"answers": draft.answers(it.gate)}
         await self._decide(it, Action.ANSWER, values | ({"response": response} if response else {}))
 
     def _entries(self, it: Submission) -> tuple[Entry, ...]:
-        entries, both = [], {}
-        for number in range(len(it.gate.asks.questions)):
-            picked = tuple(it.values.get(modals.picks_block(number)) or ())
+        entries, wrong = [], {}
+        for number, question in enumerate(it.gate.asks.questions):
+            chosen: list[int] = it.values.get(modals.picks_block(number)) or []
+            picked = tuple(index for index in chosen if index < len(question.options))
             other = it.written(modals.other_block(number))
-            if picked and other:
-                both[modals.other_block(number)] = words.NOT_BOTH
-            entries.append(Entry(picked if not other else (), other))
-        if both:
-            raise FieldErrors(both)
+            if picked and (other or len(picked) < len(chosen)):
+                wrong[modals.other_block(number)] = words.NOT_BOTH
+            elif not picked and not other:
+                place = modals.other_block if chosen else modals.picks_block
+                wrong[place(number)] = words.WRITE_SOMETHING if chosen else words.PICK_OR_WRITE
+            entries.append(Entry(picked, None if picked else other))
+        if wrong:
+            raise FieldErrors(wrong)
         return tuple(entries)
 
     async def _decline(self, it: Submission) -> None:

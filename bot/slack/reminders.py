@@ -43,7 +43,7 @@ class Reminders:
         run = await store.read(run_id)
         if run is None or not run.open:
             return
-        times = [run.doc.created_at + seconds * 1000 for seconds in run.doc.remind_after_s]
+        times = [run.opened_at + seconds * 1000 for seconds in run.doc.remind_after_s]
         given = max(sum(time <= store.clock.now_ms() for time in times), run.reminded)
         if given > run.reminded:
             card = next((card for card in run.cards if card.ts), None)
@@ -58,7 +58,7 @@ class Reminders:
         payload = {"run": run.id, "reminder": number}
         try:
             if looking and await self._slack.find(
-                card.channel, thread_ts=thread_ts, since_ms=run.doc.created_at, payload=payload
+                card.channel, thread_ts=thread_ts, since_ms=run.opened_at, payload=payload
             ):
                 return
             url = await self._slack.permalink(card.channel, card.ts)

@@ -44,6 +44,11 @@ class Keys:
         return f"{self.base}:queue:{host}"
 
     @property
+    def dead(self) -> str:
+        """Sorted set: the dead letters, runs that failed or were lost, by the ms when that was."""
+        return f"{self.base}:dead"
+
+    @property
     def audit(self) -> str:
         """Stream: the audit events. Ids are the engine's ms, never going back."""
         return f"{self.base}:audit"
@@ -91,5 +96,5 @@ def leases(queue: str) -> str:
     return f"{queue}:leases"
 
 
-WORK = ("expire", "remind", "escalate", "card")
+WORK = ("expire", "remind", "escalate", "card", "callback")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""

@@ -44,7 +44,8 @@ BODIES: list[tuple[str, Json]] = [
     ("/gates/{gate}/decide", DECIDE),
     ("/resumes/claim", {"host": "api", "max": 3, "wait_s": 0, "lease_s": 5}),
     ("/resumes/{run}/ack", {"lease": "l"}),
-    ("/resumes/{run}/nack", {"lease": "l", "retry_in_s": 1, "error": "e"}),
+    ("/resumes/{run}/nack", {"lease": "l", "retry_in_s": 1, "error": "e", "final": True, "lost": False}),
+    ("/runs/{run}/reopen", {"timeout_s": 60}),
 ]
 
 
@@ -75,6 +76,6 @@ async def test_no_bytes_break_a_route(api: Api, raw: bytes) -> None:
 
 
 @few
-@given(path=st.sampled_from(["/gates", "/audit"]), params=st.dictionaries(NAMES, TEXTS, max_size=2))
+@given(path=st.sampled_from(["/gates", "/runs", "/audit"]), params=st.dictionaries(NAMES, TEXTS, max_size=2))
 async def test_no_query_breaks_a_list(api: Api, path: str, params: dict[str, str]) -> None:
     await api.send("GET", path, params=params)

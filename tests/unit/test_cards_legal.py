@@ -39,10 +39,10 @@ from tests.unit.cards import (
 
 WORDS = {
     *("Approve", "Reject", "Reject with reason", "View in full", "Other", "Submit", "Answer in a form"),
-    *("General response", "Decline", "Next", "Previous", "Answer", "Done", "Cancel"),
+    *("General response", "Decline", "Next", "Previous", "Last page", "Answer", "Done", "Cancel"),
     *("Edit arguments", "Approve always"),
 }
-OURS = re.compile(r"<@[UW][A-Z0-9]+>|<#C[A-Z0-9]+>|<!date\^\d+\^[^<>|]+\|[^<>|]+>")
+OURS = re.compile(r"<@[UW][A-Z0-9]+>|<!subteam\^S[A-Z0-9]+>|<#C[A-Z0-9]+>|<!date\^\d+\^[^<>|]+\|[^<>|]+>")
 """The only markup that a card has: mentions of people who did something, of a place, and dates."""
 
 

@@ -137,10 +137,11 @@ def test_a_card_that_cuts_anything_offers_the_whole(run: Run) -> None:
 def texts_of(gate: Gate) -> list[str]:
     """What the card of a gate that is no question has to show, or else to offer in full."""
     if form := gate.doc.form:
-        labels = [one_line(field.shown) for field in form.all_fields]
-        return [form.title, form.body, *labels, *(field.description for field in form.all_fields)]
+        labels = [one_line(visible(field.shown)) for field in form.all_fields]
+        descriptions = [field.description.strip() for field in form.all_fields]
+        return [form.title.strip(), form.body.strip(), *labels, *descriptions]
     if link := gate.doc.link:
-        return [link.title, link.body, address(link)]
+        return [link.title.strip(), link.body.strip(), address(link)]
     return [arguments(gate), gate.doc.tool_name]
 
 
@@ -185,8 +186,11 @@ def test_a_long_approval_is_approved_on_its_last_page() -> None:
     assert list(buttons(blocks)) == ["View in full…", "Reject", "Reject with reason…"]
     pages = all_pages(gate)
     assert len(pages) > 2
-    assert list(buttons(pages[0])) == ["Next"]
-    assert list(buttons(pages[1])) == ["Previous", "Next"]
+    last = str(len(pages) - 1)
+    assert list(buttons(pages[0])) == ["Next", "Last page"]
+    assert buttons(pages[0])["Last page"]["action_id"].endswith(f":{last}")
+    assert list(buttons(pages[1])) == ["Previous", "Next", *(["Last page"] if len(pages) > 3 else [])]
+    assert list(buttons(pages[-2])) == ["Previous", "Next"]
     assert list(buttons(pages[-1])) == ["Previous", "Approve", "Reject"]
     assert [f"Page {n} of {len(pages)}" in said(page) for n, page in enumerate(pages, start=1)] == [
         True

@@ -17,8 +17,10 @@ from tests.unit.cards import (
     NOW,
     buttons,
     card,
+    code_of,
     objects,
     outcomes,
+    read_back,
     said,
     settled,
     stored,
@@ -196,8 +198,8 @@ def test_an_approval_shows_the_tool_the_reason_the_risk_and_the_digest() -> None
     ("wanted", "row", "fact"),
     [
         ("never", ["Approve", "Reject", "Reject with reason…"], ""),
-        ("on_reject", ["Approve", "Reject…", "Reject with reason…"], "Rejecting needs a reason"),
-        ("always", ["Approve…", "Reject…", "Reject with reason…"], "A reason is required"),
+        ("on_reject", ["Approve", "Reject with reason…"], "Rejecting needs a reason"),
+        ("always", ["Approve…", "Reject with reason…"], "A reason is required"),
     ],
 )
 def test_a_wanted_reason_is_announced_and_its_buttons_have_dots(
@@ -216,6 +218,37 @@ def test_a_quorum_shows_how_many_and_who_for_and_against() -> None:
     votes = (vote(Action.APPROVE, ANA), vote(Action.DENY, BEN))
     voted = with_gates(run, [run.gates[0].model_copy(update={"votes": votes})])
     assert "1 of 2 approvals: <@U1> · 1 of 2 rejections: <@U2>" in said(only(voted))
+
+
+APPROVERS = ["U1", "T2:U9", "S1", "channel", "anyone", "key:ci"]
+
+
+def test_an_approval_names_its_approvers() -> None:
+    run = stored(body([], [approval("a")], policy={"approvers": APPROVERS}))
+    named = "<@U1>, <@U9>, <!subteam^S1>, members of this channel, anyone in this workspace, API key `ci`"
+    assert f"Approvers: {named} · " in said(only(run))
+    assert "Approvers" not in said(only(ended(run, Outcome.APPROVED, "", ANA)))
+
+
+def test_a_crowd_of_approvers_is_counted() -> None:
+    crowd = [f"U{number:031d}" for number in range(200)]
+    text = said(only(stored(body([], [approval("a")], policy={"approvers": crowd}))))
+    shown = text.count("<@U")
+    assert 5 < shown < 20
+    assert f" and {200 - shown} more" in text
+
+
+def test_long_arguments_take_about_fifteen_lines_of_the_channel_and_short_ones_stand_whole() -> None:
+    long = only(stored(body([], [approval("a", args={f"row_{n}": n for n in range(60)})])))
+    assert code_of(long).count("\n") == 14
+    assert '"row_13": 13' in code_of(long)
+    assert "Approve" not in buttons(long)
+    assert "View in full…" in buttons(long)
+    wide = only(stored(body([], [approval("a", args={"text": "x" * 5000})])))
+    assert 1300 < len(code_of(wide)) < 1600
+    short = only(stored(body([], [approval("a", args={f"row_{n}": n for n in range(30)})])))
+    assert read_back(code_of(short)) == {f"row_{n}": n for n in range(30)}
+    assert "Approve" in buttons(short)
 
 
 # settled
@@ -278,9 +311,19 @@ def test_an_answered_card_shows_the_answer_of_each_question_and_the_general_resp
     gate = settled(run.gates[0], Outcome.ANSWERED, "x", [ANA])
     decision = gate.decision.model_copy(update={"values": values})
     lines = said(only(with_gates(run, [gate.model_copy(update={"decision": decision})])))
-    for line in ("Scope: \nBroad", "Folders: \nbuild, logs", "General response: \nGo"):
+    for line in (
+        "Scope: \nWhich scope should be used?\n→ \nBroad\nNot taken: \nFocused",
+        "Folders: \nWhich folders?\n→ \nbuild, logs\nNot taken: \ncache",
+        "Report: \nReport?\nNot taken: \nYes, No",
+        "General response: \nGo",
+    ):
         assert line in lines
-    assert "Report: " not in lines
+
+
+def test_a_question_that_nobody_answered_keeps_its_header_and_its_options() -> None:
+    text = said(only(ended(stored(body()), Outcome.EXPIRED)))
+    assert "Scope: \nWhich scope should be used?\nOptions: \nFocused, Broad" in text
+    assert "Not taken" not in text
 
 
 def test_a_lone_settled_gate_gives_a_long_answer_more_room_than_one_of_many() -> None:

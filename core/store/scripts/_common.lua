@@ -81,6 +81,10 @@ local function settle(index, outcome, decision, by, via, fields)
       unschedule(AGENDA, LEASES, what .. cmd.run)
     end
     schedule(QUEUE, QUEUE_LEASES, cmd.run, now)
+    if redis.call('HEXISTS', RUN, 'callback') == 1 then
+      schedule(AGENDA, LEASES, 'callback:' .. cmd.run, now)
+      bell('due ' .. cmd.partition)
+    end
     audit('run.settled', nil, ',"by":' .. by .. ',"from":"' .. via .. '"')
     bell('queue ' .. cmd.partition .. ' ' .. redis.call('HGET', RUN, 'host'))
   end
