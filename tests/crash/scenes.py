@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tests.crash.host import KEY_NAME
+from tests.integration.receiver import SECRET
 from tests.runs import approval, ask, body, question_call
 
 Json = dict[str, Any]
@@ -59,7 +60,8 @@ class Ends:
 class Ask:
     """One run. ``make`` gets the ids of people by name, and that of a second channel as `there`.
 
-    ``acts`` are the host's own calls, as (path, body); ``reminders`` how many are given.
+    ``acts`` are the host's own calls, as (path, body); ``reminders`` how many are given. ``pushed``: it goes to
+    a callback (its address is `hook`), and no host claims it.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Ask:
     place: Places = "channel"
     nack: bool = False
     reminders: int = 0
+    pushed: bool = False
 
 
 def _approvers(ids: Mapping[str, str], **more: Any) -> Json:
@@ -259,6 +262,15 @@ LATER = (
             Fill("ana", "Edit arguments", {"Arguments as JSON": '{"path": "/tmp/b"}'}),
             Click("ben", "Approve", sees="/tmp/b"),
         ),
+    ),
+    Ask(
+        "pushed",
+        lambda ids: body(
+            [question_call("q")], callback={"url": ids["hook"], "secret": SECRET}, state="its state"
+        ),
+        {"q": Ends("answered", {"answers": {_SCOPE: "Broad"}}, ("ana",))},
+        (Click("ana", "Broad"),),
+        pushed=True,
     ),
 )
 

@@ -31,7 +31,10 @@ async def hold(stage: Stage, play: Play) -> None:
         _settled_once(run, events)
         _ended_as_meant(play, ask, run)
         _counted(play, ask, run, events)
-        _effected_once(play, ask, run)
+        if ask.pushed:
+            _pushed_alike(stage, run)
+        else:
+            _effected_once(play, ask, run)
         _card_is_true(stage, play, ask, run)
     assert await stage.left(play) == []
     for partition in range(PARTITIONS):
@@ -95,6 +98,14 @@ def _effected_once(play: Play, ask: Ask, run: Run) -> None:
     assert json.loads(effect["results"]) == run.results()
     if ask.nack:
         assert len(got) > 1
+
+
+def _pushed_alike(stage: Stage, run: Run) -> None:
+    """Who is pushed to sees one thing, however often: the same id, key and bytes."""
+    posts = [post for post in stage.receiver.posts if post.message["run"]["id"] == run.id]
+    assert len(posts) > 1
+    assert len({(post.id, post.raw) for post in posts}) == 1
+    assert posts[0].message["run"]["results"] == run.results()
 
 
 def _card_is_true(stage: Stage, play: Play, ask: Ask, run: Run) -> None:
