@@ -179,6 +179,7 @@ async def test_what_is_promised_holds_after_a_sample_of_kills(matrix: Matrix, ch
     matrix.report(SAMPLE if not chosen else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(200)
 async def test_what_is_promised_holds_after_kills_of_the_server(matrix: Matrix, chosen: list[Kill]) -> None:
     if chosen:
