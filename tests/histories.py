@@ -168,9 +168,9 @@ REASSIGNMENTS = st.builds(
     Amend, NUMBERS, st.sampled_from([ADMIN, ADMIN, CI, ANA]), names=st.sampled_from(DECIDERS)
 )
 DELEGATIONS = st.builds(Amend, NUMBERS, MEMBERS_ABOVE_ALL, to=st.sampled_from([ANA, CHO, DAN]))
-_WEIGHTED: list[st.SearchStrategy[Step]] = [*[DECIDES] * 9, DRAFTS, WITHDRAWALS]
+_WEIGHTED: list[st.SearchStrategy[Step]] = [*[DECIDES] * 7, DRAFTS, WITHDRAWALS]
 _WEIGHTED += [EXTENSIONS, REASSIGNMENTS, DELEGATIONS, st.builds(Expire)]
 STEPS = st.sampled_from(_WEIGHTED).flatmap(lambda steps: steps)
 """Above all, people decide."""
 
-FAULTS = st.sampled_from(["none", "lost", "lost twice", "refused"])
+FAULTS = st.sampled_from(["none", "none", "lost", "lost twice", "refused"])

@@ -27,7 +27,15 @@ from core.agenda import Worker
 from core.answers import Answer
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
-from core.errors import AlreadySettled, AskgateError, InvalidDecision, NotFound, NotWaiting, StoreUnavailable
+from core.errors import (
+    AlreadySettled,
+    ArgumentsChanged,
+    AskgateError,
+    InvalidDecision,
+    NotFound,
+    NotWaiting,
+    StoreUnavailable,
+)
 from core.escalations import MAX_TIMEOUT_S
 from core.gates import Action
 from core.policy import Key, Person
@@ -570,6 +578,26 @@ async def test_c53_when_nobody_knows_whether_it_was_written_the_record_decides(
     [results] = await handed_out(engine)
     assert results["approvals"]["call-2"]["action"] == ("approve" if landed else "deny")
     assert (await names(engine, run)).count("gate.settled") == 1
+
+
+async def test_c55_a_vote_on_what_is_changed_at_that_moment_does_not_count(new_engine: NewEngine) -> None:
+    """C55: whichever comes first, the vote is void or refused; with the edit alone two are still wanted."""
+    one, two = new_engine(), new_engine()
+    policy = {"approvers": ["U1", "U2"], "quorum": 2, "edits": True}
+    for number in range(10):
+        run = await opened(one, [], [approval()], policy=policy)
+        gate = run.gates[0]
+        edit = {"override_args": {"path": "/tmp/other"}}
+        calls = [
+            one.decide(gate.id, Action.APPROVE, by=ANA, via="slack", digest=gate.digest),
+            two.decide(gate.id, Action.APPROVE, by=BEN, via="slack", digest=gate.digest, values=edit),
+        ]
+        said = await asyncio.gather(*(calls if number % 2 else calls[::-1]), return_exceptions=True)
+        assert all(isinstance(word, Run | ArgumentsChanged) for word in said)
+        [found] = (await one.run(run.id)).gates
+        assert found.pending
+        assert [vote.by for vote in found.votes] == [BEN]
+        assert found.arguments == edit["override_args"]
 
 
 # the table
