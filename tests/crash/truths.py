@@ -27,7 +27,7 @@ async def hold(stage: Stage, play: Play) -> None:
         [run_id] = runs[ask.name]  # suspended once, however often that was asked for
         run = await stage.store.read(run_id)
         assert run
-        events = [json.loads(line) for _, line in await stage.store.audit_of(run_id)]
+        events = [json.loads(line) async for _, line in stage.store.audit.of_run(run_id)]
         _settled_once(run, events)
         _ended_as_meant(play, ask, run)
         _counted(play, ask, run, events)
