@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import Any, Final
 
 import structlog
 
@@ -16,6 +17,9 @@ from core.errors import NotFound
 from core.places import Place
 from core.runs import Card, Run
 from core.shown import shown_run
+
+POSTS: Final = 5
+"""How many messages are posted before those that are there are looked after again."""
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +35,7 @@ class Delivery:
         self._slack = slack
 
     async def card(self, run_id: str, tries: int) -> None:
-        """Draw a run's card as the run is at this moment. Raises TryAgain when Slack is busy."""
+        """Draw a run's card as the run is at this moment. Raises TryAgain if Slack is busy, or more is to be posted."""
         try:
             run = await self._run(run_id)
         except NotFound:
@@ -48,7 +52,9 @@ class Delivery:
             raise TryAgain(busy.in_ms) from busy
         await self._end_unshown(run)
         if mend:
-            await self._engine.store.set_cards(run, run.cards, mended=True)
+            await self._keep(run, run.cards, mended=True)
+        if any(_missing(run, copy) and _wanted(run, copy) for copy in range(len(places(run)))):
+            raise TryAgain(0)
 
     async def _run(self, run_id: str) -> Run:
         """The run as people may see it. Raises NotFound."""
@@ -56,11 +62,9 @@ class Delivery:
 
     async def _bring(self, run: Run, copy: int, place: Place, *, mend: bool, looking: bool) -> Run:
         """Post what is missing of one copy, then bring every message of it up to the present state."""
-        own, parts = own_cards(run, copy), _parts(run, copy)
-        missing = len(own) < len(parts) and not any(card.refused for card in own)
-        if missing and (looking or _wanted(run, copy)):
+        if _missing(run, copy) and (looking or _wanted(run, copy)):
             try:
-                await self._post(run, copy, place, parts, looking=looking)
+                await self._post(run, copy, place, _parts(run, copy), looking=looking)
             except (SlackRefused, SlackGone) as refused:
                 await self._never(run.id, copy, place, refused.code)
             run = await self._run(run.id)
@@ -69,27 +73,32 @@ class Delivery:
     async def _post(
         self, run: Run, copy: int, place: Place, parts: Sequence[tuple[int, ...]], *, looking: bool
     ) -> None:
-        """Post the messages that are not there yet, each remembered before the next.
+        """Post some of the messages that are not there yet, each remembered before the next.
 
         ``looking``: an earlier try may have posted one and died before it was remembered.
         """
-        own = own_cards(run, copy)
+        own, had = own_cards(run, copy), len(own_cards(run, copy))
         channel = own[0].channel if own else place.channel or await self._slack.open_dm(place.user or "")
         messages = render(run, parts)
-        for number in range(len(own), len(parts)):
+        for number in range(had, min(len(parts), had + POSTS)):
             thread_ts = place.thread_ts or (own[0].ts if own else None)
             payload = _payload(run, copy, number)
             ts = None
-            if looking:
+            if looking and number == had:
                 ts = await self._slack.find(
                     channel, thread_ts=thread_ts, since_ms=run.doc.created_at, payload=payload
                 )
             if ts is None and not _wanted(run, copy):
                 return
-            shown = "" if ts else _digest(messages[number])
+            found, shown = ts, "" if ts else _digest(messages[number])
             ts = ts or await self._slack.post(channel, messages[number], thread_ts=thread_ts, payload=payload)
             own.append(Card(channel=channel, ts=ts, gates=parts[number], shown=shown, copy_of=copy))
-            await self._remember(run, copy, own, event="card.posted")
+            try:
+                run = await self._remember(run, copy, own, event="card.posted")
+            except TryAgain:
+                if not found:
+                    await self._take_back(channel, ts)
+                raise
 
     async def _update(self, run: Run, copy: int, place: Place, *, mend: bool) -> Run:
         """Bring every message that does not show the present state up to it. What Slack refuses is left as it is."""
@@ -146,8 +155,21 @@ class Delivery:
             event = "card.failed"
         others = [card for card in run.cards if card.copy_of != copy]
         cards = tuple(sorted([*others, *own], key=lambda card: card.copy_of))
-        await self._engine.store.set_cards(run, cards, event=event, reason=failed)
+        await self._keep(run, cards, event=event, reason=failed)
         return run.model_copy(update={"cards": cards})
+
+    async def _keep(self, run: Run, cards: Sequence[Card], **more: Any) -> None:
+        """Keep the cards. Raises TryAgain if another worker, which took this one for dead, was quicker."""
+        if not await self._engine.store.set_cards(run, cards, **more):
+            log.warning("card.overtaken", run=run.id)
+            raise TryAgain(0)
+
+    async def _take_back(self, channel: str, ts: str) -> None:
+        """Delete a message that somebody else has posted as well: its controls would be looked after by nobody."""
+        try:
+            await self._slack.delete(channel, ts)
+        except (SlackBusy, SlackGone, SlackRefused) as error:
+            log.error("card.left_over", channel=channel, ts=ts, code=error.code)
 
 
 def places(run: Run) -> list[Place]:
@@ -161,6 +183,12 @@ def places(run: Run) -> list[Place]:
 def own_cards(run: Run, copy: int) -> list[Card]:
     """The messages of one copy of a run's card, in their order."""
     return [card for card in run.cards if card.copy_of == copy]
+
+
+def _missing(run: Run, copy: int) -> bool:
+    """Whether some messages of this copy are not there yet, and Slack has not said that it will not take them."""
+    own = own_cards(run, copy)
+    return len(own) < len(_parts(run, copy)) and not any(card.refused for card in own)
 
 
 def _wanted(run: Run, copy: int) -> bool:
