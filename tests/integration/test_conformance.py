@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import functools
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -597,6 +598,7 @@ def test_the_table_names_only_tests_that_exist() -> None:
     assert own == {name for path, name in named if path == "integration/test_conformance.py"}
 
 
+@functools.cache
 def functions_of(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
