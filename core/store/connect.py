@@ -70,11 +70,8 @@ def _client(address: Address) -> Client:
             # which tries again itself, perhaps at another node
             return Cluster(address.nodes, lambda host, port: _one(address, retries=0, host=host, port=port))
         case "one":
-            # a unix socket has no node
-            where: dict[str, Any] = {}
-            for node in address.nodes:
-                where |= dict(zip(("host", "port"), node, strict=True))
-            return _one(address, **where)
+            host, port = address.nodes[0] if address.nodes else (None, None)
+            return _one(address, host=host, port=port)
 
 
 def _retry(retries: int) -> Retry:
@@ -94,12 +91,13 @@ def _each(address: Address, retries: int = 1) -> dict[str, Any]:
     return {"decode_responses": True, "retry": _retry(retries), **_timeouts(address), **address.options}
 
 
-def _one(address: Address, *, retries: int = 1, **where: Any) -> Redis:
+def _one(address: Address, *, host: str | None, port: int | None, retries: int = 1) -> Redis:
+    """A client of one server; without a host, of the one at the address's socket."""
     kind: type[AbstractConnection] = SSLConnection if address.tls else Connection
     each: dict[str, Any] = {
-        "connection_class": kind if address.nodes else UnixDomainSocketConnection,
+        "connection_class": kind if host else UnixDomainSocketConnection,
         **_each(address, retries),
-        **where,
+        **({"host": host, "port": port} if host else {}),
     }
     pool = BlockingConnectionPool(max_connections=MAX_CONNECTIONS, timeout=POOL_TIMEOUT_S, **each)
     return Redis.from_pool(pool)
