@@ -18,8 +18,8 @@ from core.gates import Action, Decision
 from core.policy import Key, Person
 from core.runs import Run, RunStatus
 from core.store.reach import BUDGET_S
-from tests.conftest import ANA, BEN
-from tests.runs import run_request
+from tests.conftest import ANA, BEN, CHO
+from tests.runs import FOCUSED, run_request
 from tests.stores import events
 
 QUESTION = "Which scope should be used?"
@@ -54,7 +54,10 @@ class Flight:
         self._decided = asyncio.Condition()
 
     async def during(self, fail_over: Callable[[], Awaitable[None]]) -> Seen:
-        """Open the runs, let people decide them, and fail over when a third is decided."""
+        """Open the runs, let people decide them, and fail over when a third is decided.
+
+        ``fail_over`` returns when no server believes any more that it leads, but the one that does.
+        """
         self.seen.opened = await asyncio.gather(*(self._open(number) for number in range(self.runs)))
         workers = [
             Worker(engine.store, engine.bell, {"expire": engine.expire, "card": self._card})
@@ -62,13 +65,16 @@ class Flight:
         ]
         for worker in workers:
             worker.start()
-        host = asyncio.create_task(self._host())
+        over = asyncio.Event()
+        host = asyncio.create_task(self._host(over))
         try:
             async with asyncio.timeout(60), asyncio.TaskGroup() as group:
                 for run_id in self.seen.opened:
                     for person in (ANA, BEN):
                         group.create_task(self._click(run_id, person, self._random.uniform(0, 2)))
                 group.create_task(self._fail_over(fail_over))
+            await self._decide_what_is_open_again()
+            over.set()
             async with asyncio.timeout(60):
                 await host
         finally:
@@ -124,8 +130,23 @@ class Flight:
         finally:
             self.seen.slowest_s = max(self.seen.slowest_s, loop.time() - before)
 
-    async def _host(self) -> None:
-        """Claims and acks until no run is left that it knows of and has not taken up."""
+    async def _decide_what_is_open_again(self) -> None:
+        """Somebody finds the cards of lost decisions open."""
+        for run_id in self.seen.opened:
+            run = await self._insist(partial(self.engines[0].store.read, run_id))
+            if run is not None and run.status is RunStatus.WAITING:
+                again = partial(
+                    self.engines[0].decide,
+                    run.gates[0].id,
+                    Action.ANSWER,
+                    by=CHO,
+                    via="slack",
+                    values=FOCUSED,
+                )
+                await self._insist(again)
+
+    async def _host(self, over: asyncio.Event) -> None:
+        """Claims and acks until all is over and no run is left that is not taken up."""
         while True:
             engine = self._random.choice(self.engines)
             claimed = await self._insist(
@@ -140,7 +161,7 @@ class Flight:
                 except (LeaseLost, NotFound):
                     continue
                 self.seen.taken_up[resume.run.id] += 1
-            if not claimed and not await self._insist(partial(self._left, engine)):
+            if over.is_set() and not claimed and not await self._insist(partial(self._left, engine)):
                 return
 
     async def _left(self, engine: ResumeEngine) -> bool:

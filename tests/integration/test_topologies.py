@@ -399,7 +399,12 @@ async def flown(set_up: SetUp, how: How, wait: Wait | None, runs: int, seed: int
     """Fail over while runs are in flight, and compare what was promised with what is there."""
     await set_up.hasten(HASTY_MS)
     async with engine_on(set_up.url, wait) as one, engine_on(set_up.url, wait) as other:
-        seen = await Flight((one, other), runs, seed).during(partial(how, set_up))
+
+        async def fail_over() -> None:
+            await how(set_up)
+            await until(set_up.settled, "a settled set-up")
+
+        seen = await Flight((one, other), runs, seed).during(fail_over)
         assert seen.slowest_s < LONGEST_CLICK_S
         for engine in (one, other):
             async with asyncio.timeout(10):
