@@ -140,7 +140,7 @@ async def test_an_answer_with_a_secret_in_it_goes_to_the_host_and_not_onto_the_c
 async def test_a_card_in_several_messages_stays_one_when_the_settings_change(hiding: World) -> None:
     world = hiding
     args = {"password": "x" * 3000}
-    items = [approval(f"call-{n}", args=args) for n in range(4)]
+    items = [approval(f"call-{n}", args=args) for n in range(8)]
     policy = {"approvers": [world.ids["ana"]]}
     run = await world.api.open(body([], items, place={"channel": world.ops}, policy=policy))
     await world.shows(run, words.hidden(1))
