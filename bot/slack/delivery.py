@@ -50,6 +50,7 @@ class Delivery:
                 run, busy = await self._run(run_id), busy or error
         if busy:
             raise TryAgain(busy.in_ms) from busy
+        await self._end_unshown(run)
         if mend:
             await self._keep(run, run.cards, mended=True)
         if any(_missing(run, copy) and _wanted(run, copy) for copy in range(len(places(run)))):
@@ -118,9 +119,7 @@ class Delivery:
                 await self._remember(run, copy, cards)
                 raise
         if cards != before:
-            run = await self._remember(run, copy, cards)
-        if failed:
-            await self._failed(run.id, copy, failed)
+            run = await self._remember(run, copy, cards, failed=failed)
         return run
 
     async def _show(self, run: Run, card: Card, number: int, message: Message, place: Place) -> Card:
@@ -139,22 +138,24 @@ class Delivery:
         """Remember that Slack will not take the rest of a copy, so that it is not asked again with each change."""
         run = await self._run(run_id)  # with the messages that were posted meanwhile
         mark = Card(channel=place.channel or place.user or "", ts="", gates=(), copy_of=copy, refused=code)
-        await self._remember(run, copy, [*own_cards(run, copy), mark])
-        await self._failed(run_id, copy, code)
+        await self._remember(run, copy, [*own_cards(run, copy), mark], failed=code)
 
-    async def _failed(self, run_id: str, copy: int, code: str) -> None:
-        """Slack will never show this: say so in the audit, and end what waits if there is no other copy of it."""
-        log.error("card.failed", run=run_id, copy=copy, code=code)
-        run = await self._run(run_id)
-        await self._keep(run, run.cards, event="card.failed", reason=code)
-        if run.open and not any(_stands(run, other) for other in range(len(places(run)))):
-            await self._engine.undeliverable(run_id, code)
+    async def _end_unshown(self, run: Run) -> None:
+        """End what waits if Slack refuses a part of every copy. What is stored says so, also to the next who comes."""
+        refusals = [_refusal(run, copy) for copy in range(len(places(run)))]
+        if run.open and refusals and all(refusals):
+            await self._engine.undeliverable(run.id, refusals[-1])
 
-    async def _remember(self, run: Run, copy: int, own: Sequence[Card], *, event: str = "") -> Run:
-        """Keep what one copy consists of. Returns the run with it."""
+    async def _remember(
+        self, run: Run, copy: int, own: Sequence[Card], *, event: str = "", failed: str | None = None
+    ) -> Run:
+        """Keep what one copy consists of; with Slack's word for why some of it ``failed``. Returns the run with it."""
+        if failed:
+            log.error("card.failed", run=run.id, copy=copy, code=failed)
+            event = "card.failed"
         others = [card for card in run.cards if card.copy_of != copy]
         cards = tuple(sorted([*others, *own], key=lambda card: card.copy_of))
-        await self._keep(run, cards, event=event)
+        await self._keep(run, cards, event=event, reason=failed)
         return run.model_copy(update={"cards": cards})
 
     async def _keep(self, run: Run, cards: Sequence[Card], **more: Any) -> None:
@@ -195,10 +196,9 @@ def _wanted(run: Run, copy: int) -> bool:
     return run.open or copy == 0
 
 
-def _stands(run: Run, copy: int) -> bool:
-    """Whether every gate is on a message of this copy that Slack still changes."""
-    shown = {index for card in own_cards(run, copy) if card.ts and not card.refused for index in card.gates}
-    return len(shown) == len(run.gates)
+def _refusal(run: Run, copy: int) -> str:
+    """Slack's word for why it does not show some of this copy, or nothing."""
+    return next((card.refused for card in own_cards(run, copy) if card.refused), "")
 
 
 def _payload(run: Run, copy: int, number: int) -> dict[str, object]:

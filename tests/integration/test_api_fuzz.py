@@ -79,3 +79,10 @@ async def test_no_bytes_break_a_route(api: Api, raw: bytes) -> None:
 @given(path=st.sampled_from(["/gates", "/runs", "/audit"]), params=st.dictionaries(NAMES, TEXTS, max_size=2))
 async def test_no_query_breaks_a_list(api: Api, path: str, params: dict[str, str]) -> None:
     await api.send("GET", path, params=params)
+
+
+@few
+@given(params=st.dictionaries(NAMES, TEXTS, min_size=1, max_size=2), header=TEXTS)
+async def test_no_cursor_breaks_the_events(api: Api, params: dict[str, str], header: str) -> None:
+    response = await api.send("GET", "/events", params=params, headers={"Last-Event-ID": f"x{header!r}"})
+    assert response.status in (400, 422)
