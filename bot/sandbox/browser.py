@@ -133,6 +133,7 @@ class Browser:
                 }
                 for person in world.users.values()
             ],
+            "groups": [{"id": group.id, "handle": group.handle} for group in world.groups.values()],
             "channels": [self._channel(channel, user) for channel in channels],
             "messages": {channel.id: self._messages(channel, user) for channel in channels},
             "modal": payloads.view_json(world, top) if top else None,

@@ -422,12 +422,13 @@ async def test_a_lost_server_is_announced_and_what_was_missed_appears(page: Page
 
 
 async def test_text_without_styles_keeps_its_signs(page: Page, desk: Desk) -> None:
-    text = "Wrong *folders* and _more_ `code`\n&lt;b&gt; <@" + desk.ben + ">"
+    group = desk.slack.add_group("oncall", ["ben"])
+    text = f"Wrong *folders* and _more_ `code`\n&lt;b&gt; <@{desk.ben}> <!subteam^{group}>"
     await desk.client.chat_postMessage(channel=desk.channel, text=text, mrkdwn=False)
     body = (await opened(page, desk)).locator(".message-body")
-    await expect(body).to_have_text("Wrong *folders* and _more_ `code`\n<b> @Ben")
+    await expect(body).to_have_text("Wrong *folders* and _more_ `code`\n<b> @Ben @oncall")
     await expect(body.locator("strong, em, code, b")).to_have_count(0)
-    await expect(body.locator(".mention")).to_have_text(["@Ben"])
+    await expect(body.locator(".mention")).to_have_text(["@Ben", "@oncall"])
 
 
 async def test_the_page_reaches_no_other_host_even_if_a_script_wants_to(page: Page, desk: Desk) -> None:

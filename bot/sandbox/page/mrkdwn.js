@@ -3,7 +3,7 @@
 import { slackDate } from "./dates.js";
 import { el } from "./dom.js";
 import { emojiNode, withEmoji } from "./emoji.js";
-import { channelOf, displayName, userOf } from "./world.js";
+import { channelOf, displayName, handleOf, userOf } from "./world.js";
 
 const STYLES = { "*": "strong", _: "em", "~": "del" };
 const WORD = /[\p{L}\p{N}]/u;
@@ -45,7 +45,7 @@ function angle(body) {
 
 function special(command, label) {
   if (["here", "channel", "everyone"].includes(command)) return mention(`@${command}`);
-  if (command.startsWith("subteam^")) return mention(label ?? `@${command.slice("subteam^".length)}`);
+  if (command.startsWith("subteam^")) return mention(label ?? `@${handleOf(command.slice("subteam^".length))}`);
   if (!command.startsWith("date^")) return el("span", {}, label ?? `<!${command}>`);
   const [, unix, template, url] = command.split("^");
   const written = slackDate(unix, decode(template ?? "")) ?? label ?? "";

@@ -25,6 +25,9 @@ export function displayName(user) {
   return user.real_name || user.name;
 }
 
+/** A user group's handle, or its id when it is not known. */
+export const handleOf = (id) => world.state.groups.find((group) => group.id === id)?.handle ?? id;
+
 export function channelOf(id) {
   return world.state.channels.find((channel) => channel.id === id) ?? null;
 }
