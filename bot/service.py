@@ -121,7 +121,6 @@ class Service:
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
         handlers: dict[str, Handler] = {
-            "expire": self.engine.expire,
             "card": delivery.card,
             "trim": retention.trim,
         }

@@ -21,6 +21,7 @@ from core.store import lua
 from core.store.audit import AuditLog
 from core.store.batch import Batched
 from core.store.codec import load_run, run_fields, spliced
+from core.store.expiries import Expiries
 from core.store.indexes import index_names
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.merging import merged
@@ -52,6 +53,7 @@ class Store:
         self.partitions = partitions
         self.clock = clock
         self.audit = AuditLog(client, partitions, clock)
+        self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
 
     # the server
@@ -203,12 +205,6 @@ class Store:
             command["index"] = index
         return int(await self._about_run(lua.WITHDRAW, run, command))
 
-    async def expire(self, run_id: str) -> int:
-        """Make a run's expiries visible. Returns how many gates that settled."""
-        with reachable():
-            host, index = await self._redis.hmget(self._of(run_id).run(run_id), ["host", "index"])
-        return int(await self._about(lua.EXPIRE, run_id, host, (index or "").split(), {})) if host else 0
-
     async def draft(self, run: Run, index: int, speaker: str, draft: object | None) -> str:
         """Keep (or with None forget) what somebody picked. Returns kept, missing, expired or taken."""
         text = "" if draft is None else json.dumps(draft)
@@ -284,7 +280,7 @@ class Store:
         """Take up to ``limit`` members that are due, for ``lease_ms``."""
         with reachable():
             flat = await lua.CLAIM(
-                self._redis, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
+                self._fast, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
             )
         return [Due(partition, m, int(n), token) for m, n in zip(flat[::2], flat[1::2], strict=True)]
 
@@ -305,7 +301,7 @@ class Store:
     async def next_due(self, queue: str) -> int | None:
         """When the first member falls due, in ms."""
         with reachable():
-            first = await self._redis.zrange(queue, 0, 0, withscores=True)
+            first = await self._fast.execute_command("ZRANGE", queue, 0, 0, "WITHSCORES", withscores=True)
         return int(first[0][1]) if first else None
 
     # lists
@@ -406,8 +402,9 @@ class Store:
         index: Sequence[str],
         command: Mapping[str, Any],
         extra_keys: Sequence[str] = (),
+        behind: Sequence[str] = (),
     ) -> Any:
-        """Run a script about one run, with the keys and the fields that `_common.lua` wants."""
+        """Run a script about one run, with the keys and the fields that `_common.lua` wants, and keys behind them."""
         keys = self._of(run_id)
         queue = keys.queue(host)
         now = self.clock.now_ms()
@@ -422,7 +419,10 @@ class Store:
         names = [keys.run(run_id), keys.agenda, leases(keys.agenda), keys.audit, keys.audit_head]
         names += [queue, leases(queue), keys.open, keys.runs, keys.trail(run_id), keys.settled]
         names += extra_keys
+        names.append(keys.expiries)
         cmd["first_index"] = len(names) + 1
         names += map(keys.index, index)
+        cmd["last_index"] = len(names)
+        names += behind
         with reachable():
             return await script(self._fast, names, [json.dumps(cmd, ensure_ascii=False)])
