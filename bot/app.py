@@ -14,6 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners.actions import Actions
 from bot.listeners.commands import Gates
 from bot.listeners.home import Home
+from bot.listeners.inbox import Inbox
 from bot.listeners.views import Views
 from bot.slack.client import Slack
 from core.engine import ResumeEngine
@@ -35,11 +36,12 @@ def build_app(engine: ResumeEngine, client: AsyncWebClient, *, signing_secret: s
         process_before_response=True,
         logger=logging.getLogger("slack_bolt"),
     )
-    slack, gates = Slack(client), Gates(engine)
+    slack = Slack(client)
+    inbox = Inbox(engine, slack)
     Actions(engine, slack).register(app)
     Views(engine).register(app)
-    gates.register(app)
-    Home(engine, slack, gates).register(app)
+    Gates(inbox).register(app)
+    Home(slack, inbox).register(app)
     app.event(_ANY_EVENT)(_heard)
     app.error(_failed)
     return app

@@ -14,13 +14,14 @@ from bot.commands.audit import audit
 from bot.commands.doctor import doctor
 from bot.commands.gates import gates
 from bot.commands.shell import pairs, run, set_option
-from bot.commands.store import check_served
 from bot.demo.demo import demo as run_demo
 from bot.manifest import public_url, written
 from bot.service import Role, Service
 from core.settings import SettingsError, default_data_dir, load_settings
 
 PAGE_PORT = 8086
+API_PORT = 8080
+"""askgate's own default, which the papers name."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,12 +40,15 @@ def demo(port: int, data_dir: Path | None) -> None:
 
 
 async def _demo(data_dir: Path, port: int) -> None:
-    async with run_demo(data_dir, port) as url:
-        click.echo(f"\n  askgate demo is running. Open  {url}\n")
+    async with run_demo(data_dir, port, API_PORT) as running:
+        click.echo(f"\n  askgate demo is running. Open  {running.page}\n")
         click.echo("  You are Ana. The agent asks in a thread of #clean-up: click to answer.")
         click.echo("  Leave a question alone until its deadline to see what silence does.")
-        click.echo("  Ctrl-C stops everything; the next start finds what was pending.")
-        click.echo("  Next: README.md, “Connect an agent” and “Connect a workspace”.\n")
+        click.echo("  Ctrl-C stops everything; the next start finds what was pending.\n")
+        click.echo(
+            "  Next: let an agent of your own ask here. README.md, “Connect an agent”, with this line in it:\n"
+        )
+        click.echo(f'URL, KEY, CHANNEL = "{running.api}", "{running.key}", "{running.channel}"\n')
         await _until_signal()
     click.echo("  Stopped. Nothing was lost: `askgate demo` goes on from here.")
 
@@ -59,7 +63,6 @@ def serve(role: str, overrides: tuple[str, ...]) -> None:
 
 async def _serve(role: Role, overrides: tuple[str, ...]) -> None:
     settings = load_settings(pairs(overrides), need_slack=True)
-    check_served(settings)
     logs.set_up(settings.log_level, settings.redaction)
     async with Service(settings, role) as service:
         assert service.web is not None  # noqa: S101  # every role has a port

@@ -20,11 +20,13 @@ from bot.door import Door
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
+from bot.slack.reminders import Reminders
 from bot.socket import Socket
 from bot.web import Web
 from core.agenda import Handler, Worker
 from core.api.health import Check
 from core.bell import Bell
+from core.callbacks import Callbacks
 from core.clock import REANCHOR_S, StoreClock
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
@@ -76,6 +78,8 @@ class Service:
         url = await self._redis_url()
         store, bell = await self._open_store(url)
         client = await stack.enter_async_context(slack_client(settings))
+        directory = SlackDirectory(client)
+        stack.push_async_callback(directory.close)
         self.engine = ResumeEngine(
             store,
             bell,
@@ -83,7 +87,8 @@ class Service:
             default_channel=settings.default_channel,
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
-            directory=SlackDirectory(client),
+            directory=directory,
+            callback_allow=settings.callback_allow,
         )
         if self._role in ("all", "worker"):
             await self._start_worker(client)
@@ -101,8 +106,11 @@ class Service:
         redis = fast_client(url)
         self._stack.push_async_callback(redis.aclose)
         clock = StoreClock(lambda: store.server_ms())
-        record = Record(self._settings.redaction, keeps_values=self._settings.audit_values)
-        store = Store(redis, partitions=self._settings.partitions, clock=clock, record=record)
+        settings = self._settings
+        record = Record(settings.redaction, keeps_values=settings.audit_values)
+        store = Store(
+            redis, partitions=settings.partitions, clock=clock, record=record, wait=settings.redis_wait
+        )
         try:
             await clock.anchor()
             await store.check_partitions()
@@ -116,12 +124,14 @@ class Service:
         return store, bell
 
     async def _start_worker(self, client: AsyncWebClient) -> None:
-        settings, store = self._settings, self.engine.store
-        delivery = Delivery(self.engine, Slack(client))
+        settings, store, slack = self._settings, self.engine.store, Slack(client)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
         handlers: dict[str, Handler] = {
-            "card": delivery.card,
+            "escalate": self.engine.escalate,
+            "card": Delivery(self.engine, slack).card,
+            "remind": Reminders(self.engine, slack).remind,
+            "callback": Callbacks(self.engine).push,
             "trim": retention.trim,
         }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)

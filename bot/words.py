@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.gates import Outcome
+from core.gates import Action, Decision, Outcome
 
 # buttons: people and tests find things by these words
 APPROVE: Final = "Approve"
@@ -20,10 +20,27 @@ FORM: Final = "Answer in a form…"
 GENERAL_RESPONSE: Final = "General response…"
 DECLINE: Final = "Decline…"
 ANSWER: Final = "Answer…"
+DONE: Final = "Done"
+EDIT: Final = "Edit arguments…"
+ALWAYS: Final = "Approve always"
 NEXT: Final = "Next"
 PREVIOUS: Final = "Previous"
-CLOSE: Final = "Close"
+LAST: Final = "Last page"
 CANCEL: Final = "Cancel"
+OPEN_LINK: Final = "Open the page"
+
+
+def open_link(host: str) -> str:
+    return f"Open {host}"
+
+
+# what Cancel asks back
+DISMISS_TITLE: Final = "Cancel this request?"
+DISMISS_TEXT: Final = (
+    "The agent is told that it was dismissed. It gets no answer, and nobody else can give one."
+)
+DISMISS: Final = "Cancel it"
+KEEP: Final = "Keep it open"
 
 # cards
 DEFAULT_TITLE: Final = "An agent needs you"
@@ -31,14 +48,37 @@ CHOOSE_ONE: Final = "Choose one"
 CHOOSE_SOME: Final = "Choose one or more"
 APPROVAL: Final = "Approval needed: "
 CUSTOM: Final = "Answer needed: "
+FILL: Final = "Form to fill in: "
+LINK: Final = "To be done elsewhere: "
+LEADS_TO: Final = "It leads to:"
+LEADS_TO_ORIGIN: Final = "It is done at:"
+REQUIRED: Final = " (required)"
+YES: Final = "Yes"
+NO: Final = "No"
 ARGUMENTS_CUT: Final = "The arguments go on: read them in full, then approve there."
 TEXT_CUT: Final = "Some of this is cut here. Read all of it with *View in full*."
+TOO_LONG_TO_EDIT: Final = "The arguments are too long to edit in Slack."
+HIDDEN_TO_EDIT: Final = "The arguments cannot be edited in Slack: some of their values are hidden."
+TOO_LONG_TO_SAVE: Final = (
+    "What *Approve always* would save is too long to show in Slack, so it is not offered."
+)
+LINK_CUT: Final = "The address goes on: read all of it, then open it there."
 CUSTOM_CUT: Final = "This goes on: read it with *View in full*."
 PREVIEWS: Final = "Options have previews here: see them with *View in full*."
 READ_ON_CARD: Final = "This goes on: the card's *View in full* shows all of it."
 PICKED_SO_FAR: Final = "Picked so far: "
 ARROW: Final = "→ "
+NOT_TAKEN: Final = "Not taken: "
+OPTIONS: Final = "Options: "
 REASON: Final = "Reason"
+EDITED_BY: Final = "Edited by "
+EDITED_BACK: Final = ": as it was at first"
+CHANGES: Final = "Changed from what the agent asked for:"
+DEFAULT: Final = "Default: {default}"
+SAVED: Final = "Saved: "
+NOTHING: Final = "nothing"
+ALWAYS_SETTLED: Final = "Approved always"
+DISMISSED: Final = " (dismissed)"
 REASON_WANTED: Final = {
     "always": "A reason is required",
     "on_reject": "Rejecting needs a reason",
@@ -90,10 +130,18 @@ def until(when: str) -> str:
     return f"Open until {when}"
 
 
-def settled_line(outcome: Outcome, who: str, when: str, where: str) -> str:
+def escalated(where: str) -> str:
+    """``where`` is a mention of the place, or empty if only more people may decide."""
+    return f"*Escalated* to {where}" if where else "*Escalated*"
+
+
+def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Approved by @ana, Today at 10:00` as markup."""
+    outcome = decision.outcome
+    what = ALWAYS_SETTLED if decision.action is Action.APPROVE_ALWAYS else SETTLED[outcome]
+    how = DISMISSED if decision.action is Action.CANCEL else ""
     by = f" by {who}" if who else f": {NOBODY.get(outcome, 'nobody is named')}"
-    return f"{SIGNS[outcome]} *{SETTLED[outcome]}*{by} · {when}{where}"
+    return f"{SIGNS[outcome]} *{what}*{how}{by} · {when}{via(decision.via)}"
 
 
 def via(word: str) -> str:
@@ -115,6 +163,21 @@ def and_more(shown: str, more: int) -> str:
 
 def continued(number: int, count: int) -> str:
     return f"continued, {number} of {count}"
+
+
+DECIDERS: Final = {
+    "channel": "members of this channel",
+    "anyone": "anyone in this workspace",
+    "admins": "askgate's admins",
+}
+
+
+def api_key(name: str) -> str:
+    return f"API key `{name}`"
+
+
+def approvers(who: str) -> str:
+    return f"Approvers: {who}"
 
 
 def votes(approve: int, need: int, names: str) -> str:
@@ -142,6 +205,19 @@ def fallback(title: str, pending: int, count: int) -> str:
     return f"{title}: {pending} of {count} open" if count > 1 else f"{title}: waiting for you"
 
 
+# reminders
+
+
+def reminder(people: str, pending: int, count: int, until: str, url: str) -> str:
+    """A reminder as markup. ``people`` are mentions; ``url`` is where Slack says that the card is."""
+    what = f"{pending} of {count} are" if count > 1 else "This is"
+    return f"⏰ {people + ': ' if people else ''}{what} still open until {until}. <{url}|Go to the card>"
+
+
+def reminder_fallback(title: str) -> str:
+    return f"{title}: still waiting"
+
+
 # private words to the person who clicked
 
 DID_NOT_WORK: Final = (
@@ -149,7 +225,11 @@ DID_NOT_WORK: Final = (
 )
 GONE: Final = "This no longer exists; it was settled long ago and has been cleared away."
 NOT_ALLOWED: Final = "You are not among those who may decide this. Nothing was changed."
+NOT_ALLOWED_BUT: Final = "You are not among those who may decide this: {who}. Nothing was changed."
 SELF_APPROVAL: Final = "You asked for this, so somebody else has to approve it. Nothing was changed."
+SELF_APPROVAL_BUT: Final = (
+    "You asked for this, so somebody else has to approve it: {who}. Nothing was changed."
+)
 CANNOT_VERIFY: Final = "askgate cannot verify now whether you may decide this. Try again in a minute."
 EXPIRED: Final = "Too late: the deadline was {when}. Nobody decided in time, and your click was not counted."
 ALREADY: Final = "Already {what} by {who}, {when}. Your click was not counted."
@@ -158,6 +238,7 @@ ALREADY_YOU: Final = "You have already {what} this, {when}."
 VOTED_ALREADY: Final = "You have {what} this already. It takes somebody else as well."
 PICK_KEPT: Final = "Your pick is kept. It is not submitted yet."
 ARGUMENTS_CHANGED: Final = "The arguments changed since you read them. Read the card again, then decide."
+CHOOSE_FIRST: Final = "Choose at least one first, then Submit."
 NOTHING_PICKED: Final = "Pick an answer to every question first: {done} of {count} so far."
 MODAL_FAILED: Final = "Slack could not open that. Nothing was changed; click again."
 UNEXPECTED: Final = "That didn't work, and it is our fault; the error is in askgate's log."
@@ -166,6 +247,12 @@ INVALID: Final = "That was not accepted: {what}"
 PICK_OR_WRITE: Final = "Choose an option or write something else"
 NOT_BOTH: Final = "Either choose options or write something else, not both"
 WRITE_SOMETHING: Final = "Write something first"
+NO_NUMBER: Final = "Write a number, of at most 15 digits"
+NO_JSON: Final = "This is not JSON: {where}"
+NO_OBJECT: Final = "The arguments are a JSON object: { … }"
+EDITED_MEANWHILE: Final = (
+    "Somebody changed the arguments since you opened this. Copy your text, close this and edit again."
+)
 
 # modals
 
@@ -183,10 +270,32 @@ REASON_HINT: Final = "The agent reads it."
 APPROVE_REASON_TITLE: Final = "Approve with reason"
 FORM_TITLE: Final = "Answer in a form"
 FORM_OTHER: Final = "Something else"
+FORM_WRITTEN: Final = "Something else…"
+FORM_WRITTEN_HINT: Final = "Write it in the field below"
 FULL_TITLE: Final = "In full"
 ANSWER_TITLE: Final = "Answer"
 ANSWER_LABEL: Final = "Your answer: text, or JSON"
 ANSWER_HINT: Final = "What starts with { or [ is read as JSON."
+JSON_LABEL: Final = "Your answer as JSON"
+JSON_HINT: Final = "It is checked against the schema above. A text needs its quotes."
+JSON_SCHEMA: Final = "The answer is JSON that fits this schema:"
+FILL_TITLE: Final = "Answer in a form"
+FILL_CUT: Final = "Some of this is cut here: the card's *View in full* shows all of it."
+DEFAULT_UNFILLED: Final = "The default does not fit here, so this starts empty: {default}"
+AT_MOST: Final = "Slack takes up to {most} characters here, of {allowed} that are allowed"
+FORMATS: Final = {
+    "email": "An e-mail address",
+    "uri": "An address such as https://example.com",
+    "date": "A date such as 2026-01-31",
+    "date-time": "A moment such as 2026-01-31T10:00:00Z",
+}
+EDIT_TITLE: Final = "Edit arguments"
+EDIT_LABEL: Final = "Arguments as JSON"
+EDIT_HINT: Final = "You approve what stands here."
+EDIT_VOIDS: Final = "You approve what stands here. Whoever voted on the old arguments has to vote again."
+ALWAYS_TITLE: Final = "Approve always"
+ALWAYS_TEXT: Final = "This call is approved, and the agent's host saves this, so that it need not ask again:"
+ALWAYS_NOTHING: Final = "This call is approved for always. The agent's host does not say what it saves."
 SETTLED_TITLE: Final = "Settled"
 
 
@@ -200,6 +309,10 @@ LIST_TITLE: Final = "Open gates"
 LIST_EMPTY: Final = "Nothing is waiting for you."
 LIST_EMPTY_ADMIN: Final = "Nothing is waiting for anybody."
 LIST_MORE: Final = "There are more; these are the newest {count}."
+LIST_UNSURE: Final = "askgate could not check all of it: there may be more for you. Try again in a minute."
+LIST_EMPTY_UNSURE: Final = (
+    "Nothing was found that waits for you, but askgate could not check all of it. Try again in a minute."
+)
 HELP: Final = "`/gates list` shows what is waiting for you (admins see all of it). `/gates help` shows this."
 HOME_TITLE: Final = "What is waiting for you"
 HOME_EMPTY: Final = (

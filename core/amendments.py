@@ -6,12 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from core.clock import iso
-from core.errors import AlreadySettled, ArgumentsChanged, Expired, Invalid, NotAllowed, NotFound
+from core.errors import (
+    AlreadySettled,
+    ArgumentsChanged,
+    AskgateError,
+    Expired,
+    Invalid,
+    NotAllowed,
+    NotFound,
+    Refused,
+)
 from core.escalations import MAX_TIMEOUT_S
 from core.gates import Gate, Kind
 from core.ids import run_of
 from core.opening import check_decidable
-from core.policy import Actor, Directory, Key, Person, Policy, Principal, is_among
+from core.policy import Actor, Directory, Person, Policy, Principal, check_admin
 from core.runs import Run
 from core.store.codec import spliced
 from core.store.store import Store
@@ -36,25 +45,23 @@ class Amendments:
 
         Raises NotAllowed, CannotVerify, Invalid, NotFound, AlreadySettled, Expired or StoreUnavailable.
         """
-        await self._check_admin(by)
 
         def later(run: Run, found: Gate) -> Item:
             deadline = found.deadline + seconds * 1000
-            latest = found.created_at + MAX_TIMEOUT_S * 1000
+            latest = found.opened_at + MAX_TIMEOUT_S * 1000
             if seconds < 1 or deadline > latest:
                 raise Invalid(f"wanted a later deadline, at most 30 days after it was opened ({iso(latest)})")
             return {"deadline": deadline, "fields": spliced({"until": iso(deadline)})}
 
-        return await self._amend(gate, "gate.extended", later, by=by, via=via)
+        return await self._amend(gate, "gate.extended", later, by=by, via=via, admin=True)
 
     async def reassign(self, gate: str, deciders: Sequence[Principal], *, by: Actor, via: str) -> Run:
         """Let others decide a gate, instead of those who might so far. Raises as `extend` does, and NobodyMayDecide."""
-        await self._check_admin(by)
 
         def handed_over(run: Run, found: Gate) -> Item:
             return self._policy(run, found, tuple(deciders), reason=None)
 
-        return await self._amend(gate, "gate.reassigned", handed_over, by=by, via=via)
+        return await self._amend(gate, "gate.reassigned", handed_over, by=by, via=via, admin=True)
 
     async def delegate(self, gate: str, to: Person, *, by: Person, via: str) -> Run:
         """A person who is named as a decider of a gate names another in their stead. Raises as `reassign` does."""
@@ -94,27 +101,41 @@ class Amendments:
         return {"policy": Policy.model_dump_json(policy), "fields": spliced(fields)}
 
     async def _amend(
-        self, gate: str, event: str, change: Callable[[Run, Gate], Item], *, by: Actor, via: str
+        self,
+        gate: str,
+        event: str,
+        change: Callable[[Run, Gate], Item],
+        *,
+        by: Actor,
+        via: str,
+        admin: bool = False,
     ) -> Run:
         run_id, index = run_of(gate)
         for _ in range(STALE_TRIES):
             run = await self._store.read(run_id)
             if run is None or index >= len(run.gates):
                 raise NotFound(f"There is no gate {gate}.")
-            item = _item(run.gates[index], change(run, run.gates[index]))
+            found = run.gates[index]
+            try:
+                if admin:
+                    await check_admin(self._admins, by, home=self._home, directory=self._directory)
+                item = _item(found, change(run, found))
+            except (Refused, Invalid) as refusal:
+                raise await self._refused(run, found, by, via, refusal) from None
             word, _ = await self._store.amend(run, [item], event=event, by=by.model_dump(), via=via)
             if word == "amended":
                 return await self._store.read(run_id) or run
             if word != "stale":
-                extra = {"run": run, "gate": run.gates[index]}
-                raise Expired(extra=extra) if word == "expired" else AlreadySettled(extra=extra)
+                extra = {"run": run, "gate": found}
+                late = Expired(extra=extra) if word == "expired" else AlreadySettled(extra=extra)
+                raise await self._refused(run, found, by, via, late)
         raise ArgumentsChanged("The gate keeps changing; try again.")
 
-    async def _check_admin(self, by: Actor) -> None:
-        if isinstance(by, Key):
-            return
-        if not await is_among(self._admins, by, home=self._home, channel=None, directory=self._directory):
-            raise NotAllowed("Only an admin (ASKGATE_ADMINS) may do this.")
+    async def _refused(
+        self, run: Run, gate: Gate, by: Actor, via: str, refusal: AskgateError
+    ) -> AskgateError:
+        await self._store.refuse(run, gate.id, by=by.model_dump(), via=via, reason=refusal.slug)
+        return refusal
 
 
 def _item(gate: Gate, change: Item) -> Item:

@@ -12,13 +12,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import structlog
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from redis.asyncio.client import PubSub
+from redis.exceptions import RedisClusterException, RedisError
 
+from core.store.connect import Client, pubsub_of
 from core.store.keys import BELL
 
 log = structlog.get_logger(__name__)
 RECONNECT_S = 0.5
+CANCEL_AGAIN_S = 0.1
+QUIET_S = 5.0
+"""After how long a silence the server is asked whether it is there; after one more it counts as gone."""
 POLL_S = 2.0
 """How late a waiter notices a change whose ring was lost."""
 
@@ -26,7 +30,7 @@ POLL_S = 2.0
 class Bell:
     """Listens to the store's rings. Topics: `due`, `queue:<host>`, `run:<run id>`, `events`."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
         self._ears: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._task: asyncio.Task[None] | None = None
@@ -37,7 +41,10 @@ class Bell:
 
     async def stop(self) -> None:
         if self._task:
-            self._task.cancel()
+            while not self._task.done():
+                # again if that was swallowed: redis-py sends under asyncio.wait_for, which until Python 3.12 may do so
+                self._task.cancel()
+                await asyncio.wait([self._task], timeout=CANCEL_AGAIN_S)
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
         await self._client.aclose()
@@ -64,19 +71,33 @@ class Bell:
     async def _listen(self) -> None:
         while True:
             try:
-                async with self._client.pubsub() as pubsub:
+                await self._client.initialize()
+                async with pubsub_of(self._client) as pubsub:
                     await pubsub.subscribe(BELL)
-                    async for message in pubsub.listen():
-                        if message["type"] == "message":
-                            self._heard(message["data"])
-                        elif message["type"] == "subscribe":  # also after a connection that was lost
-                            self.listening.set()
-                            # whatever rang while nobody listened
-                            self.ring(*self._ears)
-            except (RedisError, OSError) as error:
+                    await self._hear_all(pubsub)
+            except (RedisError, RedisClusterException, OSError) as error:
                 self.listening.clear()
                 log.warning("bell.lost", error=type(error).__name__)
+                # of a cluster or of sentinels: what was known of who leads is asked again
+                await self._client.aclose()
                 await asyncio.sleep(RECONNECT_S)
+
+    async def _hear_all(self, pubsub: PubSub) -> None:
+        """Hear one subscription until its connection ends, or its server says nothing, not even when asked."""
+        asked = False
+        while True:
+            message = await pubsub.get_message(timeout=QUIET_S)
+            if message is None and asked:
+                raise TimeoutError
+            asked = message is None
+            if message is None:
+                await pubsub.ping()
+            elif message["type"] == "message":
+                self._heard(message["data"])
+            elif message["type"] == "subscribe":  # also after a connection that was lost
+                self.listening.set()
+                # whatever rang while nobody listened
+                self.ring(*self._ears)
 
     def _heard(self, message: str) -> None:
         what, _, rest = message.partition(" ")

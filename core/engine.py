@@ -16,7 +16,9 @@ from core.amendments import Amendments
 from core.answers import Answer, check_answer
 from core.bell import POLL_S, Bell, heard
 from core.clock import iso
+from core.deadletters import DeadLetters
 from core.diffs import diff
+from core.egress import AddressRefused, Allowed, Reach
 from core.errors import (
     AlreadySettled,
     ArgumentsChanged,
@@ -25,12 +27,14 @@ from core.errors import (
     CoverageMismatch,
     Expired,
     IdempotencyKeyReused,
+    Invalid,
     InvalidDecision,
     NotAllowed,
     NotFound,
     NotWaiting,
     Refused,
 )
+from core.feed import Feed
 from core.gates import Action, Decision, Edit, Gate, Kind, Outcome, Vote, speaker
 from core.ids import gate_id, new_run_id, new_token, partition_of, run_of
 from core.opening import check_decidable, gate_docs, run_doc
@@ -52,7 +56,8 @@ T = TypeVar("T")
 class ResumeEngine:
     """The engine. ``home`` is the team id of the workspace served, once it is known.
 
-    ``directory`` looks up groups and channel members; the bot fills it.
+    ``directory`` looks up groups and channel members; the bot fills it. ``callback_allow`` are the hosts and networks
+    that callbacks may reach although they are private.
     """
 
     store: Store
@@ -62,12 +67,21 @@ class ResumeEngine:
     default_timeout_s: int = 86400
     home: str | None = None
     directory: Directory = field(default_factory=NoDirectory)
+    callback_allow: Sequence[Allowed] = ()
+    reach: Reach = field(init=False)
     resumes: Resumes = field(init=False)
     amendments: Amendments = field(init=False)
+    dead_letters: DeadLetters = field(init=False)
+    feed: Feed = field(init=False)
 
     def __post_init__(self) -> None:
+        self.reach = Reach(tuple(self.callback_allow))
         self.resumes = Resumes(self.store, self.bell)
+        self.feed = Feed(self.store, self.bell)
         self.amendments = Amendments(self.store, admins=self.admins, home=self.home, directory=self.directory)
+        self.dead_letters = DeadLetters(
+            self.store, admins=self.admins, home=self.home, directory=self.directory
+        )
 
     @property
     def redaction(self) -> Redaction:
@@ -81,9 +95,11 @@ class ResumeEngine:
     ) -> tuple[Run, bool]:
         """Put a run in. Returns it and whether this call made it.
 
-        ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace,
-        IdempotencyKeyReused or StoreUnavailable; nothing is stored then.
+        ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace, Invalid
+        (a callback that may not be called), IdempotencyKeyReused or StoreUnavailable; nothing is stored then.
         """
+        if request.callback:
+            self._check_callback(request.callback.url)
         scope = f"{owner} {idempotency_key}" if idempotency_key else new_token()
         now_ms = self.store.clock.now_ms()
         run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions, now_ms)
@@ -110,6 +126,14 @@ class ResumeEngine:
         if word == "reused":
             raise IdempotencyKeyReused
         return await self.run(made), made == run_id
+
+    def _check_callback(self, url: str) -> None:
+        try:
+            self.reach.check_url(url)
+        except (AddressRefused, ValueError) as error:
+            item = {"loc": ["callback", "url"], "msg": str(error), "type": "address"}
+            detail = f"callback.url: {error}; ASKGATE_CALLBACK_ALLOW names what else callbacks may reach"
+            raise Invalid(detail, errors=[item]) from None
 
     # reading
 

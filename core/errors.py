@@ -82,6 +82,12 @@ class NotWaiting(AskgateError):
     slug = "not-waiting"
 
 
+class NotFailed(AskgateError):
+    """The run has not failed, so there is nothing to put back or to decide again."""
+
+    slug = "not-failed"
+
+
 class LeaseLost(AskgateError):
     """This lease has run out or was never given; claim again."""
 

@@ -6,6 +6,7 @@ same fields. The bounds of the list and the five kinds of error are looprig's; s
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
@@ -82,8 +83,8 @@ class FormField(_Model):
     format: Format | None = None
     min_length: int | None = Field(None, ge=0)
     max_length: int | None = Field(None, ge=1)
-    minimum: float | None = None
-    maximum: float | None = None
+    minimum: float | None = Field(None, allow_inf_nan=False)
+    maximum: float | None = Field(None, allow_inf_nan=False)
     min_items: int | None = Field(None, ge=0)
     max_items: int | None = Field(None, ge=1)
 
@@ -181,7 +182,9 @@ def _text(field: FormField, value: object) -> Problem:
 def _number(field: FormField, value: object) -> Problem:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "type_invalid", "wanted a number"
-    if field.kind == "integer" and not float(value).is_integer():
+    if isinstance(value, float) and not math.isfinite(value):
+        return "type_invalid", "wanted a number"
+    if field.kind == "integer" and isinstance(value, float) and not value.is_integer():
         return "type_invalid", "wanted a whole number"
     if field.minimum is not None and value < field.minimum:
         return "type_invalid", f"wanted at least {field.minimum:g}"
@@ -286,8 +289,8 @@ def schema_fields(schema: Mapping[str, Any]) -> tuple[FormField, ...]:
         )
     if len(properties) > MAX_FIELDS:
         raise ValueError(f"a form has at most {MAX_FIELDS} fields")
-    required = schema.get("required") or []
-    if unknown := [name for name in required if name not in properties]:
+    required = _list(schema, "required")
+    if unknown := [name for name in required if not isinstance(name, str) or name not in properties]:
         raise ValueError(f"required names {unknown[0]!r}, which is no property")
     return tuple(_schema_field(name, member, name in required) for name, member in properties.items())
 
@@ -312,7 +315,7 @@ def _schema_field(name: str, member: object, required: bool) -> FormField:
         form = member.get("format")
         given |= {"kind": "text", "format": form if form in _FORMATS_KNOWN else None}
         given |= {"min_length": member.get("minLength"), "max_length": member.get("maxLength")}
-    elif kind in _KINDS:
+    elif isinstance(kind, str) and kind in _KINDS:
         given["kind"] = _KINDS[kind]
         if kind != "boolean":
             given |= {"minimum": member.get("minimum"), "maximum": member.get("maximum")}
@@ -324,13 +327,23 @@ def _schema_field(name: str, member: object, required: bool) -> FormField:
 
 
 def _schema_options(member: Mapping[str, Any], titled: str) -> list[dict[str, Any]]:
-    if named := member.get(titled):
+    if named := _list(member, titled):
+        if not all(isinstance(option, Mapping) for option in named):
+            raise ValueError(f'{titled} lists {{"const", "title"}} objects')
         return [{"value": option.get("const"), "label": option.get("title", "")} for option in named]
-    values, names = member.get("enum") or [], member.get("enumNames") or []
+    values, names = _list(member, "enum"), _list(member, "enumNames")
     return [
         {"value": value, "label": names[index] if index < len(names) else ""}
         for index, value in enumerate(values)
     ]
+
+
+def _list(member: Mapping[str, Any], name: str) -> list[Any]:
+    """A member that is a list, or is not there."""
+    found = member.get(name)
+    if found is not None and not isinstance(found, list):
+        raise ValueError(f"{name} wants a list")
+    return found or []
 
 
 # the form itself

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import cached_property
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -92,7 +91,7 @@ class GateDoc(BaseModel):
     args_schema: dict[str, JsonValue] | None = None
     saves: tuple[str, ...] = ()
 
-    @cached_property
+    @property
     def asks(self) -> questions.AskUserQuestion:
         """The questions of a question gate."""
         return questions.AskUserQuestion.model_validate(self.args)
@@ -163,8 +162,9 @@ class Gate(BaseModel):
     """A gate as it is stored.
 
     ``policy`` is the present one (the caller's until somebody reassigned or escalated the gate); ``edited`` are the
-    arguments as the last edit left them. ``hidden``: how many of the values that a person sees are masked (none, as it
-    is stored).
+    arguments as the last edit left them. ``created_at`` and ``deadline`` are in ms, as is ``reopened_at``, when people
+    were last asked to decide it again. ``hidden``: how many of the values that a person sees are masked (none, as it is
+    stored).
     """
 
     model_config = ConfigDict(frozen=True)
@@ -176,6 +176,7 @@ class Gate(BaseModel):
     rev: int
     deadline: int
     created_at: int
+    reopened_at: int | None = None
     votes: tuple[Vote, ...] = ()
     drafts: dict[str, JsonValue] = {}
     decision: Decision | None = None
@@ -205,8 +206,12 @@ class Gate(BaseModel):
         return self.edits[-1].to_digest if self.edits else self.doc.args_digest
 
     @property
+    def opened_at(self) -> int:
+        return self.reopened_at or self.created_at
+
+    @property
     def timeout_s(self) -> int:
-        return round((self.deadline - self.created_at) / 1000)
+        return round((self.deadline - self.opened_at) / 1000)
 
 
 def speaker(actor: Actor) -> str:

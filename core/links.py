@@ -50,7 +50,7 @@ def _origin(text: str) -> str:
     if (
         url.scheme not in ("http", "https")
         or not url.hostname
-        or any(c.isspace() or c in "<>|" for c in text)
+        or any(c.isspace() or not c.isprintable() or c in "<>|" for c in text)
     ):
         raise ValueError("wanted an http or https address with a host")
     if url.username is not None or url.password is not None:

@@ -111,6 +111,17 @@ class NoDirectory:
         raise CannotVerify
 
 
+async def check_admin(admins: Sequence[str], by: Actor, *, home: str | None, directory: Directory) -> None:
+    """Refuse who is no admin. A key may do what admins may: whoever has one runs askgate.
+
+    Raises NotAllowed or CannotVerify.
+    """
+    if isinstance(by, Person) and not await is_among(
+        admins, by, home=home, channel=None, directory=directory
+    ):
+        raise NotAllowed("Only an admin (ASKGATE_ADMINS) may do this.")
+
+
 async def is_among(
     principals: Sequence[str], person: Person, *, home: str | None, channel: str | None, directory: Directory
 ) -> bool:

@@ -11,12 +11,16 @@ import structlog
 
 from core.bell import POLL_S, Bell, heard
 from core.errors import LeaseLost, NotFound, StoreUnavailable
-from core.ids import new_token
+from core.ids import new_token, partition_of
 from core.policy import Actor
 from core.runs import Run, RunStatus
+from core.store.handovers import Ending
 from core.store.store import Due, Store
 
 log = structlog.get_logger(__name__)
+
+MAX_TRIES = 20
+"""How often a run is handed out to a host that never acknowledges it. Then it is a dead letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,13 @@ class Resume:
     key: str
     state: str | None
     tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Somebody else has the run, until that ms."""
+
+    until: int
 
 
 class Resumes:
@@ -89,7 +100,7 @@ class Resumes:
     ) -> list[Resume]:
         """What was claimed, ready for the host. One run that cannot be read does not hold up the others."""
         started = await asyncio.gather(
-            *(self._start(host, due, lease_until, by) for due in claimed), return_exceptions=True
+            *(self._hand_out(host, due, lease_until, by) for due in claimed), return_exceptions=True
         )
         away: StoreUnavailable | None = None
         found = []
@@ -107,6 +118,20 @@ class Resumes:
             raise away
         return found
 
+    async def _hand_out(self, host: str, due: Due, lease_until: int, by: Actor | None) -> Resume | None:
+        if due.tries <= MAX_TRIES:
+            return await self._start(host, due, lease_until, by)
+        # before the run is read, for one that cannot be read ends here too
+        error = await self._store.handovers.last_error(due.member)
+        await self._store.handovers.end(
+            due.member,
+            host,
+            due.token,
+            Ending(RunStatus.FAILED, None, "clock", error or f"The lease ran out {MAX_TRIES} times."),
+        )
+        log.warning("resume.failed", run=due.member, tries=MAX_TRIES)
+        return None
+
     async def _start(self, host: str, due: Due, lease_until: int, by: Actor | None) -> Resume | None:
         try:
             run = await self._store.read(due.member)
@@ -116,7 +141,7 @@ class Resumes:
             await self._store.finish(self._store.queue(due.partition, host), due.token, {due.member: None})
             return None
         body = json.dumps(run.results(), ensure_ascii=False)
-        started = await self._store.start_resume(run, due.token, body, by=by.model_dump() if by else None)
+        started = await self._store.handovers.start(run, due.token, body, by=by.model_dump() if by else None)
         if started is None:
             return None
         frozen, key = started
@@ -130,33 +155,53 @@ class Resumes:
             tries=due.tries,
         )
 
+    async def take(self, run_id: str, *, lease_s: float) -> Resume | Held | None:
+        """One run that has a callback, under a lease, to push it there; None if there is nothing to push (any more)."""
+        token = f"lease_{new_token()}"
+        lease_until = self._store.clock.now_ms() + round(lease_s * 1000)
+        taken = await self._store.handovers.take(run_id, token, lease_until)
+        if taken.word == "held":
+            return Held(taken.number)
+        if taken.word != "taken":
+            return None
+        due = Due(partition_of(run_id, self._store.partitions), run_id, taken.number, token)
+        return await self._start(taken.host, due, lease_until, None)
+
     async def ack(self, run_id: str, lease: str, *, by: Actor) -> Run:
         """The host has taken the run up. Saying it again is fine. Raises LeaseLost."""
-        return await self._end(run_id, lease, by=by, status=RunStatus.RESUMED)
+        return await self.end(run_id, lease, Ending(RunStatus.RESUMED, by.model_dump()))
 
     async def nack(
         self, run_id: str, lease: str, *, by: Actor, retry_in_s: float = 1.0, error: str | None = None
     ) -> Run:
-        """The host could not take it up: hand it out again in ``retry_in_s`` seconds. Raises LeaseLost."""
-        retry_at = self._store.clock.now_ms() + round(retry_in_s * 1000)
-        return await self._end(run_id, lease, by=by, status=RunStatus.SETTLED, retry_at=retry_at, error=error)
+        """The host could not take it up: hand it out again in ``retry_in_s`` seconds. Raises LeaseLost.
 
-    async def _end(
-        self,
-        run_id: str,
-        lease: str,
-        *,
-        by: Actor,
-        status: RunStatus,
-        retry_at: int | None = None,
-        error: str | None = None,
-    ) -> Run:
-        run = await self._run(run_id)
-        held = await self._store.end_resume(
-            run, lease, status=status, by=by.model_dump(), retry_at=retry_at, error=error
+        After MAX_TRIES it is not handed out again: it failed.
+        """
+        ending = Ending(
+            RunStatus.SETTLED,
+            by.model_dump(),
+            error=error,
+            retry_at=self._store.clock.now_ms() + round(retry_in_s * 1000),
+            max_tries=MAX_TRIES,
+            last_error=error or f"Given back without a reason, after it was handed out {MAX_TRIES} times.",
         )
-        if not held:
-            await self._store.refuse(run, None, by=by.model_dump(), via="host", reason=LeaseLost.slug)
+        return await self.end(run_id, lease, ending)
+
+    async def refuse(self, run_id: str, lease: str, *, by: Actor, error: str) -> Run:
+        """The host will never take it up: it failed, and people may decide it again. Raises LeaseLost."""
+        return await self.end(run_id, lease, Ending(RunStatus.FAILED, by.model_dump(), error=error))
+
+    async def lose(self, run_id: str, lease: str, *, by: Actor, error: str | None = None) -> Run:
+        """The host had already moved on: what was decided comes too late. Raises LeaseLost."""
+        return await self.end(run_id, lease, Ending(RunStatus.LOST, by.model_dump(), error=error))
+
+    async def end(self, run_id: str, lease: str, ending: Ending) -> Run:
+        """Say what became of a run under a lease. The same again is fine. Raises NotFound or LeaseLost."""
+        run = await self._run(run_id)
+        if not await self._store.handovers.end(run_id, run.doc.host, lease, ending):
+            if ending.by is not None:
+                await self._store.refuse(run, None, by=ending.by, via="host", reason=LeaseLost.slug)
             raise LeaseLost
         return await self._run(run_id)
 

@@ -43,7 +43,8 @@ class RunDoc(BaseModel):
 class Card(BaseModel):
     """One Slack message that shows some of a run's gates (by index). ``shown`` is the digest of what it shows.
 
-    ``copy_of`` is 0 in the run's own place, 1 in the place that it was escalated to.
+    ``copy_of`` is 0 in the run's own place, 1 in the place that it was escalated to. ``refused`` is the chat system's
+    word for why it will not change the message any more; with no ``ts``, why it will not take the rest of this copy.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -52,11 +53,13 @@ class Card(BaseModel):
     gates: tuple[int, ...]
     shown: str = ""
     copy_of: int = 0
+    refused: str = ""
 
 
 class Run(BaseModel):
     """A run as it is stored. ``rev`` counts every change that a reader could see.
 
+    ``attempt`` counts how often people were asked to decide it; ``reopened_at`` is when they last were, again (ms).
     ``index``: the indexes in which it stands while it waits. ``escalated``: whether the escalation has taken place.
     ``reminded``: how many reminders were given. ``mend``: somebody clicked on a card that no longer says how things
     are, so it is drawn again in any case.
@@ -72,11 +75,17 @@ class Run(BaseModel):
     escalated: bool = False
     reminded: int = 0
     error: str | None = None
+    attempt: int = 1
+    reopened_at: int | None = None
     index: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
         return self.doc.id
+
+    @property
+    def opened_at(self) -> int:
+        return self.reopened_at or self.doc.created_at
 
     @property
     def open(self) -> bool:

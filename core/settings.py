@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_v
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from core.address import SCHEMES, parse_address
 from core.errors import AskgateError
 from core.policy import CHANNEL, GROUP, KEY, TEAM, USER
 from core.redaction import DEFAULT_FIELDS, PatternError, Patterns, Redaction, plain
@@ -27,8 +28,10 @@ from core.strictjson import quoted
 ENV_FILE = Path(".env")
 DAY_S = 86_400
 MIN_SECRET = 16
+WAIT_MS = 500
+MIN_WAIT_MS, MAX_WAIT_MS = 10, 600
+"""The longest wait for replicas that is answered before the store's client gives a reply up."""
 
-_REDIS = ("redis", "rediss", "unix", "redis+sentinel", "redis+cluster")
 _ADMIN = re.compile(rf"(?:{TEAM}:)?{USER}|{GROUP}")
 # The last label has a letter first, so that an address with a slip in it is not taken for a name.
 _HOST = re.compile(
@@ -45,6 +48,13 @@ class Bind(NamedTuple):
 
     host: str
     port: int
+
+
+class Wait(NamedTuple):
+    """How many replicas have to have a write, and for how many ms they are waited for."""
+
+    replicas: int
+    timeout_ms: int
 
 
 def default_data_dir() -> Path:
@@ -105,14 +115,16 @@ def _http_url(text: str) -> str:
 
 
 def _redis_url(text: str) -> str:
-    url = _split(text)
-    if url.scheme not in _REDIS:
-        raise ValueError("has another scheme or none")
-    if url.scheme == "unix" and (url.netloc or not url.path.strip("/")):
-        raise ValueError("has no absolute path after unix://")
-    if url.scheme != "unix" and not url.netloc.rpartition("@")[2]:
-        raise ValueError("names no server")
+    parse_address(text)
     return text
+
+
+def _wait(text: str) -> Wait:
+    match = re.fullmatch(r"([0-9]{1,2})(?::([0-9]{1,4}))?", text)
+    wait = Wait(int(match[1]), int(match[2] or WAIT_MS)) if match else None
+    if wait is None or wait.replicas < 1 or not MIN_WAIT_MS <= wait.timeout_ms <= MAX_WAIT_MS:
+        raise _got(text)
+    return wait
 
 
 def _api_keys(text: str) -> dict[str, SecretStr]:
@@ -256,7 +268,12 @@ class Settings(BaseSettings):
     )
 
     redis_url: Annotated[SecretStr | None, _from_text(_redis_url)] = Field(
-        None, description=f"a URL that begins with {', '.join(f'{scheme}://' for scheme in _REDIS)}"
+        None, description=f"a URL that begins with {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
+    )
+    redis_wait: Annotated[Wait | None, _from_text(_wait)] = Field(
+        None,
+        description=f"how many replicas, 1 to 99, and for how many ms ({MIN_WAIT_MS} to {MAX_WAIT_MS}, else {WAIT_MS})"
+        ' to wait for them, such as "1" or "2:300"',
     )
     data_dir: Annotated[Path, _from_text(lambda text: Path(text).expanduser().absolute())] = Field(
         default_factory=default_data_dir, description="a folder that askgate may write to"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
+from ipaddress import ip_network
+from typing import Any
 
 import freezegun
 import pytest
@@ -18,13 +20,23 @@ from core.policy import CannotVerify, Person
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
 
-# pydantic builds its schemas with the real datetime class; freezing it midway breaks every later model
-freezegun.configure(extend_ignore_list=["pydantic"])
+# pydantic builds its schemas with the real datetime class; freezing it midway breaks every later model.
+# hypothesis measures how long it takes to find the shortest failure.
+freezegun.configure(extend_ignore_list=["pydantic", "hypothesis"])
 
 HOME = "T1"
 ANA = Person(team=HOME, user="U1")
 BEN = Person(team=HOME, user="U2")
 CHO = Person(team=HOME, user="U3")
+LOOPBACK = ip_network("127.0.0.0/8")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    crash = parser.getgroup("crash", "the crash matrix")
+    crash.addoption(
+        "--crash-seed", type=int, default=None, help="which kills are sampled; a new seed each time"
+    )
+    crash.addoption("--crash-kill", action="append", default=[], help="only this one, as a failure names it")
 
 
 class Members:
@@ -66,18 +78,18 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
 
 
 @pytest.fixture
-async def new_engine(redis_url: str, redis: Redis) -> AsyncIterator[Callable[[], ResumeEngine]]:
+async def new_engine(redis_url: str, redis: Redis) -> AsyncIterator[Callable[..., ResumeEngine]]:
     """Makes engines on the one store, as replicas are: each with its own clients and its own bell."""
     async with AsyncExitStack() as stack:
 
-        def make() -> ResumeEngine:
+        def make(**more: Any) -> ResumeEngine:
             client = fast_client(redis_url)
             bell = Bell(listening_client(redis_url))
             bell.start()
             stack.push_async_callback(client.aclose)
             stack.push_async_callback(bell.stop)
             store = Store(client, partitions=4, clock=WallClock())
-            return ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members())
+            return ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members(), **more)
 
         yield make
 

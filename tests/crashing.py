@@ -12,9 +12,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from core.agenda import Worker
+from core.callbacks import Callbacks
+from core.egress import Reach
 from core.engine import ResumeEngine
 from core.gates import Action
-from tests.conftest import ANA
+from tests.conftest import ANA, LOOPBACK
 from tests.runs import FOCUSED
 from tests.stores import engine_on
 
@@ -55,11 +57,19 @@ async def work(engine: ResumeEngine, what: str) -> None:
     Worker(engine.store, engine.bell, {what: handler}).start()
 
 
+async def push(engine: ResumeEngine, run: str) -> None:
+    """Pushes to a callback; killed while the receiver has not answered."""
+    engine.reach = Reach((LOOPBACK,))
+    await Callbacks(engine).push(run)
+    say(pushed=run)
+
+
 WHAT: dict[str, Callable[..., Awaitable[None]]] = {
     "decide": decide,
     "take": take,
     "claim": claim,
     "work": work,
+    "push": push,
 }
 
 

@@ -14,20 +14,23 @@ from core.bell import Bell
 from core.clock import WallClock
 from core.engine import ResumeEngine
 from core.record import Record
+from core.settings import Wait
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
 from tests.conftest import HOME, Members
 
 
 @contextlib.asynccontextmanager
-async def engine_on(url: str, record: Record | None = None) -> AsyncIterator[ResumeEngine]:
+async def engine_on(
+    url: str, wait: Wait | None = None, *, record: Record | None = None, **more: Any
+) -> AsyncIterator[ResumeEngine]:
     """An engine on the server at a URL, as one more process would have it."""
     client = fast_client(url)
     bell = Bell(listening_client(url))
     bell.start()
     try:
-        store = Store(client, partitions=4, clock=WallClock(), record=record)
-        yield ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members())
+        store = Store(client, partitions=4, clock=WallClock(), record=record, wait=wait)
+        yield ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members(), **more)
     finally:
         await bell.stop()
         await client.aclose()
@@ -44,16 +47,17 @@ class Lossy:
     def __init__(self, server: str, folder: Path) -> None:
         self._server = server
         self._path = folder / "lossy.sock"
-        self._word: bytes | None = None
+        self._word = b""
+        self._times = 0
         self.lost = 0
 
     @property
     def url(self) -> str:
         return f"unix://{quote(str(self._path))}?db=0"
 
-    def lose(self, word: str) -> None:
-        """Lose the reply to the next request in which ``word`` stands, and the connection with it."""
-        self._word = word.encode()
+    def lose(self, word: str, times: int = 1) -> None:
+        """Lose the replies to the next requests in which ``word`` stands, and the connections with them."""
+        self._word, self._times = word.encode(), times
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[Lossy]:
@@ -82,8 +86,8 @@ class Lossy:
         self, caller: asyncio.StreamReader, server: asyncio.StreamWriter, losing: asyncio.Event
     ) -> None:
         while data := await caller.read(1 << 20):
-            if self._word and self._word in data:
-                self._word = None
+            if self._times and self._word in data:
+                self._times -= 1
                 losing.set()
             server.write(data)
             await server.drain()

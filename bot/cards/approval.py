@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bot import words
 from bot.cards import controls as c
-from bot.cards.arguments import arguments
+from bot.cards.arguments import at_a_glance
 from bot.cards.blocks import Block, actions, button, code, context, line, piece, quote, rich
-from bot.cards.text import cut, names, shown, size, visible
+from bot.cards.deciders import DECIDERS_BYTES, deciders
+from bot.cards.edits import EDITS_BYTES, edited, editor_text
+from bot.cards.text import names, shown, size, visible
 from core.gates import Action, Gate
 
 REASON_SHARE = 3
@@ -14,13 +16,19 @@ REASON_SHARE = 3
 TOOL_BYTES = 300
 VOTERS_BYTES = 400
 """What the names of those who voted one way may take; two dozen people fit."""
+SAVES_BYTES = 60_000
+"""What "Approve always" may save, all of which a modal shows."""
+OUR_BYTES = 800
+"""What our own words take at most around the agent's, before anybody votes or edits."""
+EDIT_NOTES = 2
+"""How many lines an edit may add: the arguments go on, and are too long to edit."""
 
 
 def approval_blocks(gate: Gate, budget: int) -> list[Block]:
     """The blocks of a pending approval, with at most ``budget`` bytes of the agent's text.
 
     Approve stands here only if the tool's whole name and all the arguments do; else it waits behind them, in "View in
-    full".
+    full". What approvers edited comes on top, within `growth`.
     """
     doc = gate.doc
     parts = [tool_line(gate)]
@@ -29,13 +37,30 @@ def approval_blocks(gate: Gate, budget: int) -> list[Block]:
         parts.append(quote(why))
     tool = shown(doc.tool_name, TOOL_BYTES)
     room = budget - size(tool) - size(why)
-    text = arguments(gate, room)
-    whole = size(text) <= room and tool == visible(doc.tool_name)
-    parts.append(code(cut(text, room)))
+    text, whole = at_a_glance(gate, room)
+    whole = whole and tool == visible(doc.tool_name)
+    parts += [code(text), *edited(gate)]
     blocks = [rich(*parts), context(" · ".join(facts(gate)))]
     if not whole:
         blocks.append(context(words.ARGUMENTS_CUT))
+    if gate.policy.edits and editor_text(gate) is None:
+        blocks.append(context(words.HIDDEN_TO_EDIT if gate.hidden else words.TOO_LONG_TO_EDIT))
+    if saves_too_much(gate):
+        blocks.append(context(words.TOO_LONG_TO_SAVE))
     return [*blocks, _controls(gate, whole=whole, unread=unread)]
+
+
+def growth(gate: Gate, budget: int, own: int) -> int:
+    """By how many bytes a pending approval may grow through what people do.
+
+    ``own`` is what its blocks take at first. An edit may make short arguments long: up to ``budget``.
+    """
+    policy = gate.doc.policy
+    voters = (VOTERS_BYTES + 50) * ((policy.quorum > 1) + (policy.reject_quorum > 1))
+    voters += DECIDERS_BYTES - size(deciders(policy.deciders))
+    if not policy.edits:
+        return voters
+    return voters + max(budget + OUR_BYTES - own, 0) + EDITS_BYTES
 
 
 def _reason(gate: Gate, most: int) -> tuple[str, bool]:
@@ -47,22 +72,41 @@ def _reason(gate: Gate, most: int) -> tuple[str, bool]:
 def _controls(gate: Gate, *, whole: bool, unread: bool) -> Block:
     """``whole``: all the arguments stand above; ``unread``: not all of the reason does."""
     full = button(words.VIEW_IN_FULL, c.FULL, style=None if whole else "primary")
-    row = [approve(gate)] if whole else [full]
-    row += [reject(gate), button(words.REJECT_WITH_REASON, c.REJECT_REASON, gate.doc.args_digest or "")]
+    row = approving(gate) if whole else [full, *editing(gate)]
+    row += rejecting(gate)
     if whole and unread:
         row.append(full)
     return actions(c.block_id(gate.id, 0, "gate"), row)
 
 
-def approve(gate: Gate) -> Block:
-    """The button. Its dots say that a reason is asked for first."""
-    text = words.APPROVE + ("…" if gate.doc.policy.reason == "always" else "")
-    return button(text, c.APPROVE, gate.doc.args_digest or "", style="primary")
+def approving(gate: Gate) -> list[Block]:
+    """The buttons that approve. They stand where all of the arguments do. Dots say that something is asked first."""
+    dots = "…" if gate.policy.reason == "always" else ""
+    row = [button(words.APPROVE + dots, c.APPROVE, gate.digest or "", style="primary"), *editing(gate)]
+    if Action.APPROVE_ALWAYS in gate.doc.offered and not saves_too_much(gate):
+        row.append(button(f"{words.ALWAYS}…", c.ALWAYS, gate.digest or ""))
+    return row
 
 
-def reject(gate: Gate) -> Block:
-    text = words.REJECT + ("" if gate.doc.policy.reason == "never" else "…")
-    return button(text, c.REJECT, gate.doc.args_digest or "", style="danger")
+def editing(gate: Gate) -> list[Block]:
+    """The editor shows all of the arguments itself, so its button may stand anywhere."""
+    can = gate.policy.edits and editor_text(gate) is not None
+    return [button(words.EDIT, c.EDIT)] if can else []
+
+
+def saves_too_much(gate: Gate) -> bool:
+    """Whether "Approve always" would save more than its modal can show."""
+    return sum(size(visible(text)) for text in gate.doc.saves) > SAVES_BYTES
+
+
+def rejecting(gate: Gate) -> list[Block]:
+    """The buttons that reject, the shortest way first. Where a reason is wanted there is but one way."""
+    if gate.policy.reason != "never":
+        return [button(words.REJECT_WITH_REASON, c.REJECT_REASON, gate.digest or "", style="danger")]
+    return [
+        button(words.REJECT, c.REJECT, gate.digest or "", style="danger"),
+        button(words.REJECT_WITH_REASON, c.REJECT_REASON, gate.digest or ""),
+    ]
 
 
 def tool_line(gate: Gate) -> Block:
@@ -70,9 +114,11 @@ def tool_line(gate: Gate) -> Block:
 
 
 def facts(gate: Gate) -> list[str]:
-    """Risk, quorum, whether a reason is wanted, and the digest, as markup."""
-    doc, policy = gate.doc, gate.doc.policy
+    """Risk, who may decide and how many have, whether a reason is wanted, and the digest, as markup."""
+    doc, policy = gate.doc, gate.policy
     found = [words.RISKS[doc.risk]] if doc.risk else []
+    if gate.pending:
+        found.append(words.approvers(deciders(policy.deciders)))
     for action, need, say in (
         (Action.APPROVE, policy.quorum, words.votes),
         (Action.DENY, policy.reject_quorum, words.votes_against),
@@ -82,4 +128,4 @@ def facts(gate: Gate) -> list[str]:
             found.append(say(len(voters), need, words.and_more(*names(voters, VOTERS_BYTES))))
     if policy.reason != "never":
         found.append(words.REASON_WANTED[policy.reason])
-    return [*found, words.digest((doc.args_digest or "")[:8])]
+    return [*found, words.digest((gate.digest or "")[:8])]

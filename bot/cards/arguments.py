@@ -8,9 +8,15 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from bot.cards.text import visible
+from bot.cards.text import cut, size, visible
 from core.gates import Gate
 
+WHOLE_LINES: Final = 40
+"""A card shows arguments of up to so many lines whole."""
+SOME_LINES: Final = 15
+"""Of longer ones it shows so many: the channel is for people, and the rest is one click away."""
+COLUMNS: Final = 100
+"""Characters after which Slack breaks a line, or later on a wide screen."""
 SHORT_LIST: Final = 60
 """Characters of a list up to which it stands in one line."""
 _STEP: Final = "  "
@@ -24,12 +30,36 @@ def arguments(gate: Gate, most: int | None = None) -> str:
     escaped; all the rest is the JSON that it seems to be.
     """
     found, length = [], 0
-    for piece in _written(gate.doc.arguments, ""):
+    for piece in _written(gate.arguments, ""):
         found.append(piece)
         length += len(piece)
         if most is not None and length > most:
             return visible("".join(found)[: most + 1])
     return visible("".join(found))
+
+
+def at_a_glance(gate: Gate, most: int) -> tuple[str, bool]:
+    """What a card shows of the arguments in at most ``most`` bytes, and whether that is all of them."""
+    text = arguments(gate, most)
+    if size(text) <= most and sum(map(_rows, text.split("\n"))) <= WHOLE_LINES:
+        return text, True
+    return cut(_beginning(text), most), False
+
+
+def _beginning(text: str) -> str:
+    """The first `SOME_LINES` lines, as a screen breaks them."""
+    found: list[str] = []
+    left = SOME_LINES
+    for line in text.split("\n"):
+        found.append(line[: left * COLUMNS])
+        left -= _rows(line)
+        if left <= 0:
+            break
+    return "\n".join(found) + "…"
+
+
+def _rows(line: str) -> int:
+    return -(-len(line) // COLUMNS) or 1
 
 
 def _written(value: JsonValue, indent: str) -> Iterator[str]:

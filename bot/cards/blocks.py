@@ -23,6 +23,11 @@ def markup(text: str, block_id: str | None = None) -> Block:
     return _named({"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}, block_id)
 
 
+def row(text: str, accessory: Block | None = None) -> Block:
+    """A text that is no markup, safe for an agent's, with an element beside it."""
+    return {"type": "section", "text": plain(text)} | _given(accessory=accessory)
+
+
 def context(*texts: str) -> Block:
     """A line of our own words in small print, as markup."""
     return {
@@ -83,10 +88,23 @@ def code(text: str) -> Block:
 
 
 def button(
-    text: str, action_id: str, value: str = "", *, style: str | None = None, confirm: Block | None = None
+    text: str,
+    action_id: str,
+    value: str = "",
+    *,
+    style: str | None = None,
+    confirm: Block | None = None,
+    url: str | None = None,
 ) -> Block:
+    """A button. With a ``url`` it opens that page, and the click is told all the same."""
     element: Block = {"type": "button", "text": plain(text), "action_id": action_id}
-    return element | _given(value=value or None, style=style, confirm=confirm)
+    return element | _given(value=value or None, style=style, confirm=confirm, url=url)
+
+
+def confirm(title: str, text: str, yes: str, no: str) -> Block:
+    """What a button asks back before it does what cannot be undone."""
+    asked = {"title": plain(title), "text": plain(text), "confirm": plain(yes), "deny": plain(no)}
+    return {**asked, "style": "danger"}
 
 
 def option(text: str, value: str, description: str | None = None) -> Block:
@@ -95,22 +113,30 @@ def option(text: str, value: str, description: str | None = None) -> Block:
     )
 
 
-def select(action_id: str, placeholder: str, options: Sequence[Block]) -> Block:
-    return {
+def select(action_id: str, placeholder: str, options: Sequence[Block], initial: Block | None = None) -> Block:
+    element: Block = {
         "type": "static_select",
         "action_id": action_id,
         "placeholder": plain(placeholder),
         "options": list(options),
     }
+    return element | _given(initial_option=initial)
 
 
-def multi_select(action_id: str, placeholder: str, options: Sequence[Block]) -> Block:
-    return {
+def multi_select(
+    action_id: str,
+    placeholder: str,
+    options: Sequence[Block],
+    initial: Sequence[Block] = (),
+    most: int | None = None,
+) -> Block:
+    element: Block = {
         "type": "multi_static_select",
         "action_id": action_id,
         "placeholder": plain(placeholder),
         "options": list(options),
     }
+    return element | _given(initial_options=list(initial) or None, max_selected_items=most)
 
 
 def radio(action_id: str, options: Sequence[Block], initial: Block | None = None) -> Block:
@@ -138,6 +164,18 @@ def text_input(
         "max_length": most,
     }
     return element | _given(initial_value=initial, focus_on_load=True if focus else None)
+
+
+def number_input(
+    action_id: str,
+    *,
+    decimal: bool,
+    least: str | None = None,
+    most: str | None = None,
+    initial: str | None = None,
+) -> Block:
+    element: Block = {"type": "number_input", "action_id": action_id, "is_decimal_allowed": decimal}
+    return element | _given(min_value=least, max_value=most, initial_value=initial)
 
 
 def field(

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot import words
-from bot.cards.approval import VOTERS_BYTES, approval_blocks
+from bot.cards import approval
+from bot.cards.approval import approval_blocks
 from bot.cards.blocks import Block, context, divider, header, note
 from bot.cards.custom import custom_blocks
+from bot.cards.form import form_blocks
 from bot.cards.limits import HEADER_TEXT, MESSAGE_BLOCKS, MESSAGE_BYTES
+from bot.cards.link import link_blocks
 from bot.cards.question import drafts_bytes, question_blocks
 from bot.cards.settled import settled_blocks
 from bot.cards.text import cut, date, escape, length, mention, one_line, visible
@@ -67,18 +70,18 @@ def gate_budget(run: Run) -> int:
 
 def _claim(gate: Gate, budget: int) -> tuple[int, int]:
     """The blocks and bytes that a gate may come to need, made from what never changes about it."""
-    untouched = gate.model_copy(update={"votes": (), "drafts": {}})
+    untouched = gate.model_copy(
+        update={"votes": (), "drafts": {}, "policy": gate.doc.policy, "edited": None, "edits": ()}
+    )
     blocks = pending_blocks(untouched, budget)
-    # a divider, and a line of progress
-    return len(blocks) + 2, max(weight(blocks) + _growth(gate), SETTLED_BYTES)
-
-
-def _growth(gate: Gate) -> int:
-    """How many bytes a pending gate may grow by what people do."""
+    own, grown = weight(blocks), 0
     if gate.doc.kind is Kind.QUESTION:
-        return drafts_bytes(gate)
-    policy = gate.doc.policy
-    return (VOTERS_BYTES + 50) * ((policy.quorum > 1) + (policy.reject_quorum > 1))
+        grown = drafts_bytes(gate)
+    elif gate.doc.kind is Kind.APPROVAL:
+        grown = approval.growth(gate, budget, own)
+    notes = approval.EDIT_NOTES if gate.doc.policy.edits else 0
+    # a divider, and a line of progress
+    return len(blocks) + notes + 2, max(own + grown, SETTLED_BYTES)
 
 
 def render(run: Run, parts: Sequence[tuple[int, ...]]) -> list[Message]:
@@ -98,24 +101,35 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int) -> Message
         else:
             blocks += settled_blocks(gate, min(claim + spare, SETTLED_MOST))
     pending = sum(gate.pending for gate in gates)
-    return Message(parts[number], blocks, words.fallback(escape(_title(run)), pending, len(gates)))
+    return Message(parts[number], blocks, words.fallback(escape(title(run)), pending, len(gates)))
 
 
-def _title(run: Run) -> str:
+def title(run: Run) -> str:
+    """What a run is about, on one line, as plain text."""
     return cut(one_line(visible(run.doc.title or "")) or words.DEFAULT_TITLE, HEADER_TEXT, length)
 
 
 def _head(run: Run, number: int, count: int) -> list[Block]:
     """What it is about, who asks, for whom, until when; in the thread's later messages only what they go on with."""
     if number:
-        return [note(f"{_title(run)} ({words.continued(number + 1, count)})")]
+        return [note(f"{title(run)} ({words.continued(number + 1, count)})")]
     facts = [words.asked_by(run.doc.owner, run.doc.host)]
     if run.doc.requester:
         facts.append(words.asked_for(mention(run.doc.requester)))
+    if run.escalated:
+        facts.append(words.escalated(_elsewhere(run)))
     pending = [gate.deadline for gate in run.gates if gate.pending]
     if pending:
         facts.append(words.until(date(min(pending))))
-    return [header(_title(run)), context(" · ".join(facts))]
+    return [header(title(run)), context(" · ".join(facts))]
+
+
+def _elsewhere(run: Run) -> str:
+    """Where a run was escalated to, as markup; empty if only to more people."""
+    place = run.doc.escalate.place if run.doc.escalate else None
+    if place is None:
+        return ""
+    return f"<#{place.channel}>" if place.channel else f"<@{place.user}>"
 
 
 def pending_blocks(gate: Gate, budget: int) -> list[Block]:
@@ -130,5 +144,9 @@ def _by_kind(gate: Gate, budget: int) -> list[Block]:
             return question_blocks(gate, budget)
         case Kind.APPROVAL:
             return approval_blocks(gate, budget)
+        case Kind.FORM:
+            return form_blocks(gate, budget)
+        case Kind.LINK:
+            return link_blocks(gate, budget)
         case Kind.CUSTOM:
             return custom_blocks(gate, budget)

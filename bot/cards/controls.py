@@ -24,12 +24,20 @@ APPROVE: Final = "approve"
 REJECT: Final = "reject"
 REJECT_REASON: Final = "reject_reason"
 ANSWER: Final = "answer"
+FILL: Final = "fill"
+OPEN: Final = "open"
+DONE: Final = "done"
+CANCEL: Final = "cancel"
+EDIT: Final = "edit"
+ALWAYS: Final = "always"
 FULL: Final = "full"
 PAGE: Final = "page"
 
-ANY: Final = re.compile(
-    r"(pick|choose|other|submit|form|response|decline|approve|reject|reject_reason|answer|full|page)(:\d+)?"
+VERBS: Final = (
+    *(PICK, CHOOSE, OTHER, SUBMIT, FORM, RESPONSE, DECLINE, APPROVE, REJECT, REJECT_REASON, ANSWER),
+    *(FILL, OPEN, DONE, CANCEL, EDIT, ALWAYS, FULL, PAGE),
 )
+ANY: Final = re.compile(rf"({'|'.join(VERBS)})(:\d+)?")
 
 
 def block_id(gate: str, question: int, row: str) -> str:
@@ -85,12 +93,12 @@ class Where:
 
 
 def values_of(view_state: Mapping[str, Any]) -> dict[str, Any]:
-    """A modal's values by block id: text, the index of a radio button, or the indexes of checkboxes."""
+    """A modal's values by block id: text as it was typed, or the indexes of what is chosen."""
     found: dict[str, Any] = {}
     for name, elements in view_state.get("values", {}).items():
         for element in elements.values():
-            if element["type"] == "plain_text_input":
-                found[name] = (element.get("value") or "").strip()
+            if element["type"] in ("plain_text_input", "number_input"):
+                found[name] = element.get("value") or ""
             else:
                 found[name] = [int(option["value"]) for option in _options(element)]
     return found

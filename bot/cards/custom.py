@@ -7,9 +7,10 @@ import json
 from bot import words
 from bot.cards import controls as c
 from bot.cards.approval import TOOL_BYTES
-from bot.cards.arguments import arguments
+from bot.cards.arguments import at_a_glance
 from bot.cards.blocks import Block, actions, button, code, context, line, piece, rich
-from bot.cards.text import cut, shown, size, visible
+from bot.cards.offers import ways_out
+from bot.cards.text import shown, size, visible
 from core.gates import Gate
 
 
@@ -17,16 +18,15 @@ def custom_blocks(gate: Gate, budget: int) -> list[Block]:
     """The blocks of a pending custom gate, with at most ``budget`` bytes of the agent's text."""
     tool = shown(gate.doc.tool_name, TOOL_BYTES)
     room = budget - size(tool)
-    text = arguments(gate, room)
-    whole = size(text) <= room and tool == visible(gate.doc.tool_name)
-    blocks = [rich(line(piece(words.CUSTOM), piece(tool, code=True)), code(cut(text, room)))]
+    text, whole = at_a_glance(gate, room)
+    whole = whole and tool == visible(gate.doc.tool_name)
+    blocks = [rich(line(piece(words.CUSTOM), piece(tool, code=True)), code(text))]
     if not whole:
         blocks.append(context(words.CUSTOM_CUT))
     row = [button(words.ANSWER, c.ANSWER, style="primary")]
     if not whole:
         row.append(button(words.VIEW_IN_FULL, c.FULL))
-    row.append(button(words.DECLINE, c.DECLINE))
-    return [*blocks, actions(c.block_id(gate.id, 0, "gate"), row)]
+    return [*blocks, actions(c.block_id(gate.id, 0, "gate"), [*row, *ways_out(gate)])]
 
 
 def custom_answer(gate: Gate, budget: int) -> list[Block]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from bot.cards.limits import OPTION_TEXT
-from bot.cards.text import cut, length, look, one_line, size, visible
-from core.questions import Question
+from bot.cards.text import cut, glance, length, look, size
 
 SHORT_LABEL: Final = 30
 """Characters of a label up to which an option is a button of its own: what fits a phone beside others."""
 NUMBER: Final = 3
-"""Characters of `4. `."""
+"""Characters of `4. `, as a question's four options have it."""
+LOOKED_AT: Final = 4 * OPTION_TEXT
+"""Bytes of a label that are looked at: more of it than a control shows, also where blanks are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +35,18 @@ class Labels:
         return all(length(text) <= SHORT_LABEL for text in self.texts)
 
 
-def labels(question: Question, budget: int) -> Labels:
-    """The labels in at most ``budget`` bytes together, with numbers if two of them would look alike."""
-    each = budget // len(question.options)
-    texts = tuple(_fitted(label, each) for label in _whole(question))
-    return numbered(question, budget) if alike(texts) else Labels(texts, numbered=False)
+def labels(given: Sequence[str], budget: int) -> Labels:
+    """Labels in at most ``budget`` bytes together, with numbers if two of them would look alike."""
+    each = budget // len(given)
+    texts = tuple(_fitted(label, each) for label in map(_whole, given))
+    return numbered(given, budget) if alike(texts) else Labels(texts, numbered=False)
 
 
-def numbered(question: Question, budget: int) -> Labels:
-    """The labels in at most ``budget`` bytes together, each behind its number."""
-    each = budget // len(question.options) - NUMBER
-    texts = [f"{n}. {_fitted(label, each, NUMBER)}" for n, label in enumerate(_whole(question), start=1)]
+def numbered(given: Sequence[str], budget: int) -> Labels:
+    """Labels in at most ``budget`` bytes together, each behind its number."""
+    taken = len(f"{len(given)}. ")
+    each = budget // len(given) - taken
+    texts = [f"{n}. {_fitted(label, each, taken)}" for n, label in enumerate(map(_whole, given), start=1)]
     return Labels(tuple(texts), numbered=True)
 
 
@@ -54,8 +58,10 @@ def alike(texts: Sequence[str]) -> bool:
     return len(set(map(look, texts))) < len(texts)
 
 
-def _whole(question: Question) -> list[str]:
-    return [one_line(visible(choice.label)) for choice in question.options]
+@lru_cache(maxsize=4096)
+def _whole(label: str) -> str:
+    """A label on one line; one of nothing but blanks in quotes, for an option without a word is none to Slack."""
+    return glance(label, LOOKED_AT) or json.dumps(label[:OPTION_TEXT])
 
 
 def _fitted(label: str, most: int, taken: int = 0) -> str:

@@ -1,17 +1,19 @@
-"""The modals: a text of one's own, a reason, the whole batch of questions in a form, everything in full."""
+"""The modals: a text of one's own, the whole batch of questions in a form, everything in full."""
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from bot import words
 from bot.cards import controls as c
-from bot.cards.approval import TOOL_BYTES, approve, facts, reject, tool_line
+from bot.cards.approval import TOOL_BYTES, approving, facts, rejecting
 from bot.cards.blocks import (
     Block,
     actions,
     button,
     checkboxes,
+    code,
     context,
     field,
     line,
@@ -28,11 +30,13 @@ from bot.cards.controls import Where
 from bot.cards.drafts import Draft, Entry
 from bot.cards.labels import labels
 from bot.cards.limits import INPUT_TEXT, OPTION_DESCRIPTION, OPTION_TEXT
-from bot.cards.reading import pages, read_at_once
+from bot.cards.link import done_button, link_of, open_button
+from bot.cards.reading import CHUNK_BYTES, pages, read_at_once
 from bot.cards.settled import settled_blocks, settled_line
-from bot.cards.text import cut, length, one_line, visible
+from bot.cards.text import chunks, cut, length, one_line, visible
 from core.gates import MAX_COMMENT, Gate, Kind
 from core.questions import Question
+from core.questions import labels as labels_of
 
 TEXT: Final = "text"
 """The block id of a modal's lone text field."""
@@ -46,6 +50,8 @@ FORM_BYTES: Final = 100_000
 """What the questions may take in a form before they are cut; a view may have 250 kB as JSON."""
 ASKED_BYTES: Final = 700
 """What a question takes in a modal that only recalls it."""
+SCHEMA_BYTES: Final = 8000
+"""What is shown of the schema of an answer. What breaks it is told in words."""
 
 
 def other(gate: Gate, number: int, entry: Entry) -> Block:
@@ -55,7 +61,7 @@ def other(gate: Gate, number: int, entry: Entry) -> Block:
         rich(*_asked(question)),
         field(TEXT, words.OTHER_LABEL, text_input(TEXT, initial=entry.other, focus=True)),
     ]
-    return _form(words.OTHER_TITLE, blocks, c.OTHER, Where(gate.id, number))
+    return prompt(words.OTHER_TITLE, blocks, c.OTHER, Where(gate.id, number))
 
 
 def response(gate: Gate) -> Block:
@@ -65,7 +71,7 @@ def response(gate: Gate) -> Block:
         rich(*(part for question in gate.asks.questions for part in _asked(question))),
         field(TEXT, words.RESPONSE_LABEL, element, hint=words.RESPONSE_HINT),
     ]
-    return _form(words.RESPONSE_TITLE, blocks, c.RESPONSE, Where(gate.id))
+    return prompt(words.RESPONSE_TITLE, blocks, c.RESPONSE, Where(gate.id))
 
 
 def decline(gate: Gate) -> Block:
@@ -74,38 +80,28 @@ def decline(gate: Gate) -> Block:
         context(words.DECLINE_TEXT),
         field(TEXT, words.DECLINE_LABEL, element, optional=True),
     ]
-    return _form(words.DECLINE_TITLE, blocks, c.DECLINE, Where(gate.id), submit="Decline")
-
-
-def reason(gate: Gate, verb: str, digest: str) -> Block:
-    """A reason for a decision on an approval: ``verb`` is reject_reason or approve."""
-    rejecting = verb == c.REJECT_REASON
-    element = text_input(TEXT, most=COMMENT_CHARS, focus=True)
-    blocks = [
-        rich(tool_line(gate)),
-        field(TEXT, words.REASON_LABEL, element, hint=words.REASON_HINT),
-    ]
-    return _form(
-        words.REASON_TITLE if rejecting else words.APPROVE_REASON_TITLE,
-        blocks,
-        verb,
-        Where(gate.id, digest=digest),
-        submit=words.REJECT if rejecting else words.APPROVE,
-    )
+    return prompt(words.DECLINE_TITLE, blocks, c.DECLINE, Where(gate.id), submit="Decline")
 
 
 def answer(gate: Gate) -> Block:
-    """The answer to a custom gate."""
-    element = text_input(TEXT, focus=True)
-    blocks = [
-        rich(line(piece(words.CUSTOM), piece(cut(visible(gate.doc.tool_name), TOOL_BYTES), code=True))),
-        field(TEXT, words.ANSWER_LABEL, element, hint=words.ANSWER_HINT),
-    ]
-    return _form(words.ANSWER_TITLE, blocks, c.ANSWER, Where(gate.id))
+    """The answer to a custom gate: text or JSON; with a schema JSON alone."""
+    schema, element = gate.doc.answer_schema, text_input(TEXT, focus=True)
+    tool = line(piece(words.CUSTOM), piece(cut(visible(gate.doc.tool_name), TOOL_BYTES), code=True))
+    if schema is None:
+        blocks = [rich(tool), field(TEXT, words.ANSWER_LABEL, element, hint=words.ANSWER_HINT)]
+        return prompt(words.ANSWER_TITLE, blocks, c.ANSWER, Where(gate.id))
+    text = cut(visible(json.dumps(schema, ensure_ascii=False, indent=2)), SCHEMA_BYTES)
+    blocks = [rich(tool, line(piece(words.JSON_SCHEMA)), *(code(part) for part in chunks(text, CHUNK_BYTES)))]
+    blocks.append(field(TEXT, words.JSON_LABEL, element, hint=words.JSON_HINT))
+    return prompt(words.ANSWER_TITLE, blocks, c.ANSWER, Where(gate.id))
 
 
 def form(gate: Gate, draft: Draft) -> Block:
-    """All questions of a call in one modal, with what the person has drafted."""
+    """All questions of a call in one modal, with what the person has drafted.
+
+    Slack marks fields that may stay empty, and demands the others before it asks us. So each question has to be
+    answered, and a text of one's own is one of the answers: the option behind the agent's.
+    """
     questions = gate.asks.questions
     blocks: list[Block] = []
     for number, question in enumerate(questions):
@@ -115,7 +111,7 @@ def form(gate: Gate, draft: Draft) -> Block:
         element = text_input(TEXT, multiline="\n" in (initial or ""), initial=initial)
         blocks.append(field(other_block(number), words.FORM_OTHER, element, optional=True))
     blocks.append(field(RESPONSE, words.RESPONSE_LABEL, text_input(TEXT), optional=True))
-    return _form(words.FORM_TITLE, blocks, c.FORM, Where(gate.id))
+    return prompt(words.FORM_TITLE, blocks, c.FORM, Where(gate.id))
 
 
 def picks_block(number: int) -> str:
@@ -129,15 +125,15 @@ def other_block(number: int) -> str:
 def _choices(number: int, question: Question, entry: Entry, budget: int) -> list[Block]:
     """A question's field; before it the whole text, if that is more than the field can show."""
     header, text = visible(question.header), visible(question.question)
-    shown = labels(question, FORM_LABELS)
-    full = [visible(choice.description) for choice in question.options]
+    shown = labels([*labels_of(question), words.FORM_WRITTEN], FORM_LABELS)
+    full = [*(visible(choice.description) for choice in question.options), words.FORM_WRITTEN_HINT]
     described = [
         option(label, str(index), cut(one_line(description), OPTION_DESCRIPTION, length))
         for index, (label, description) in enumerate(zip(shown.texts, full, strict=True))
     ]
     whole = len(text) <= LABEL and all(length(description) <= OPTION_DESCRIPTION for description in full)
     whole = whole and all(length(visible(choice.label)) <= OPTION_TEXT for choice in question.options)
-    picked = [described[index] for index in entry.picked]
+    picked = [described[index] for index in entry.picked] or ([described[-1]] if entry.other else [])
     element = (
         checkboxes(TEXT, described, picked)
         if question.multi_select
@@ -145,19 +141,19 @@ def _choices(number: int, question: Question, entry: Entry, budget: int) -> list
     )
     before = [] if whole else read_at_once(question, budget)
     label = f"{header}: {cut(text, LABEL, length)}"
-    return [*before, field(picks_block(number), label, element, optional=True)]
+    return [*before, field(picks_block(number), label, element)]
 
 
 def full(gate: Gate, page: int) -> Block:
     """Everything there is to read about a gate, a page at a time.
 
-    An approval is given on the last page: by then all of the arguments have been in view.
+    An approval is given, and a link opened, on the last page: what comes before has been in view, or was passed over.
     """
     found = pages(gate)
     page = min(max(page, 0), len(found) - 1)
     doc = gate.doc
     blocks: list[Block] = []
-    if doc.kind is not Kind.QUESTION:
+    if doc.kind in (Kind.APPROVAL, Kind.CUSTOM):
         blocks.append(rich(line(piece(visible(doc.tool_name), code=True))))
     if doc.kind is Kind.APPROVAL:
         blocks.append(context(" · ".join(facts(gate))))
@@ -180,8 +176,13 @@ def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:
         row.append(button(words.PREVIOUS, f"{c.PAGE}:{page - 1}"))
     if page < count - 1:
         row.append(button(words.NEXT, f"{c.PAGE}:{page + 1}"))
+        if page < count - 2:
+            row.append(button(words.LAST, f"{c.PAGE}:{count - 1}"))
     elif gate.doc.kind is Kind.APPROVAL and gate.pending:
-        row += [approve(gate), reject(gate)]
+        row += [*approving(gate), *rejecting(gate)[:1]]
+    elif gate.doc.kind is Kind.LINK and gate.pending:
+        link = link_of(gate)
+        row += [*([open_button(link)] if link.url else []), done_button(link)]
     return row
 
 
@@ -206,9 +207,10 @@ def _asked(question: Question) -> list[Block]:
     return [line(piece(f"{visible(question.header)}: ", bold=True), piece(text)), listing(lines)]
 
 
-def _form(
+def prompt(
     title: str, blocks: list[Block], callback_id: str, where: Where, submit: str = words.SUBMIT
 ) -> Block:
+    """A modal that asks for something."""
     return modal(
         title, blocks, callback_id=callback_id, metadata=where.dump(), submit=submit, close=words.CANCEL
     )

@@ -23,15 +23,18 @@ from bot.cards.blocks import (
 )
 from bot.cards.drafts import Draft, Entry, drafts_of
 from bot.cards.labels import NUMBER, Labels, alike, labels, numbered
-from bot.cards.text import mention, shown, size, visible
+from bot.cards.text import mention, shown, size, uncut
 from core.gates import Gate
 from core.policy import Person
 from core.questions import Question
+from core.questions import labels as labels_of
 
 CONTROLS_SHARE = 0.4
 """How much of a question's room its buttons or menu may take: they repeat the labels."""
 HEADER_BYTES = 60
 SEPARATOR = " — "
+LEAST_BYTES = 20
+"""With less room than this the options that were not taken are left out."""
 PICKERS = 3
 """How many people's picks a question shows by name; the others are counted."""
 PICK_BYTES = 40
@@ -80,20 +83,20 @@ class _Fitted(NamedTuple):
 
 def _fitted(question: Question, budget: int) -> _Fitted:
     for_controls = int(budget * CONTROLS_SHARE)
-    on_controls = labels(question, for_controls)
+    on_controls = labels(labels_of(question), for_controls)
     header = shown(question.header, HEADER_BYTES)
     room = budget - on_controls.size - NUMBER * len(question.options) - size(header)
     text = shown(question.question, room // 2)
     lines, whole = _options(question, room - size(text))
     if alike([label for label, _ in lines]):
         # what is told apart on a button may look alike in a list that is cut shorter
-        on_controls = numbered(question, for_controls)
+        on_controls = numbered(labels_of(question), for_controls)
     items = [
         line(piece(label, bold=True), piece(f"{SEPARATOR}{description}" if description else ""))
         for label, description in lines
     ]
     asked = line(piece(f"{header}: ", bold=True), piece(text))
-    whole = whole and _uncut(question.header, header) and _uncut(question.question, text)
+    whole = whole and uncut(question.header, header) and uncut(question.question, text)
     return _Fitted([asked, listing(items, ordered=on_controls.numbered)], on_controls, whole)
 
 
@@ -108,12 +111,8 @@ def _options(question: Question, budget: int) -> tuple[list[tuple[str, str]], bo
         description = shown(choice.description, room - size(label))
         lines.append((label, description))
         budget -= size(label) + size(SEPARATOR) + size(description)
-        whole = whole and _uncut(choice.label, label) and _uncut(choice.description, description)
+        whole = whole and uncut(choice.label, label) and uncut(choice.description, description)
     return lines, whole
-
-
-def _uncut(text: str, shown_text: str) -> bool:
-    return len(text) <= len(shown_text) and visible(text) == shown_text
 
 
 def _option_controls(gate: Gate, number: int, question: Question, on_controls: Labels) -> Block:
@@ -179,30 +178,39 @@ def _person(speaker: str) -> Person:
     return Person(team=team, user=user)
 
 
-# what was answered
+# what became of it
 
 
-def answer_lines(gate: Gate, budget: int) -> list[Block]:
-    """What was answered, a line a question, as rich text lines within ``budget`` bytes."""
-    return [
-        line(piece(f"{head}: " if head else words.ARROW), piece(shown(text, share), bold=True))
-        for head, text, share in _answers(gate, budget)
-    ]
-
-
-def _answers(gate: Gate, budget: int) -> Iterator[tuple[str, str, int]]:
+def question_lines(gate: Gate, budget: int) -> list[Block]:
+    """What was asked and answered, and what was not taken, as rich text lines within ``budget`` bytes."""
     values = gate.decision.values if gate.decision else None
-    if not isinstance(values, dict):
-        return
-    answers, response = values.get("answers"), values.get("response")
-    given = answers if isinstance(answers, dict) else {}
-    share = budget // (len(given) + bool(response) or 1)
-    lone = len(gate.asks.questions) == 1
-    for question in gate.asks.questions:
-        answer = given.get(question.question)
-        if answer is not None:
-            text = ", ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
-            head = "" if lone else shown(question.header, HEADER_BYTES)
-            yield head, text, share - size(head) - 8
+    given = values if isinstance(values, dict) else {}
+    answers, response = given.get("answers"), given.get("response")
+    questions = gate.asks.questions
+    share = budget // (len(questions) + bool(response))
+    found: list[Block] = []
+    for question in questions:
+        answer = answers.get(question.question) if isinstance(answers, dict) else None
+        taken = answer if isinstance(answer, list) else [] if answer is None else [answer]
+        found += _settled(question, [str(item) for item in taken], answered=values is not None, budget=share)
     if response:
-        yield words.RESPONSE_TITLE, str(response), share - size(words.RESPONSE_TITLE) - 8
+        head = f"{words.RESPONSE_TITLE}: "
+        found.append(line(piece(head), piece(shown(str(response), share - size(head)), bold=True)))
+    return found
+
+
+def _settled(question: Question, taken: list[str], *, answered: bool, budget: int) -> Iterator[Block]:
+    """One question's lines. The answer has the room that it needs; the options beside it have what is left."""
+    head = f"{shown(question.header, min(HEADER_BYTES, budget // 4))}: "
+    text = shown(question.question, budget // 3)
+    yield line(piece(head, bold=True), piece(text))
+    room = budget - size(head) - size(text)
+    word = words.NOT_TAKEN if answered else words.OPTIONS
+    others = ", ".join(label for label in labels_of(question) if label not in taken)
+    wanted = size(word) + size(shown(others, room)) if others else 0
+    if taken:
+        said = shown(", ".join(taken), room - min(wanted, room // 3) - size(words.ARROW))
+        yield line(piece(words.ARROW), piece(said, bold=True))
+        room -= size(words.ARROW) + size(said)
+    if others and room >= size(word) + LEAST_BYTES:
+        yield line(piece(word), piece(shown(others, room - size(word))))

@@ -10,15 +10,19 @@ from typing import Final
 from bot import words
 from bot.cards.arguments import arguments
 from bot.cards.blocks import Block, code, context, line, piece, quote, rich
+from bot.cards.edits import change_text, changes_of
+from bot.cards.form import form_of, value_text
+from bot.cards.heading import body_of, title_of
+from bot.cards.link import address, link_of
 from bot.cards.text import chunks, cut, size, visible
+from core.forms import FormField
 from core.gates import Gate, Kind
 from core.questions import Question
 
 CHUNK_BYTES: Final = 2800
 """A piece of a long text: under what Slack takes in one text object."""
 PAGE_BYTES: Final = 22_400
-PAGE_CHUNKS: Final = 60
-"""A view may have 100 blocks; a page's other blocks are few."""
+"""With the most passages that a gate can have, a page stays well below the 100 blocks of a view."""
 
 
 class Style(StrEnum):
@@ -39,14 +43,43 @@ class Passage:
 
 
 def passages(gate: Gate) -> Iterator[Passage]:
-    """A gate's texts in reading order: its questions with all options, or its reason and arguments."""
-    if gate.doc.kind is Kind.QUESTION:
-        for question in gate.asks.questions:
-            yield from _of_question(question)
-        return
-    if gate.doc.reason:
-        yield Passage(Style.QUOTE, visible(gate.doc.reason))
-    yield Passage(Style.CODE, arguments(gate))
+    """A gate's texts in reading order: questions with all options, fields likewise, or a reason and arguments."""
+    match gate.doc.kind:
+        case Kind.QUESTION:
+            for question in gate.asks.questions:
+                yield from _of_question(question)
+        case Kind.FORM:
+            yield from _of_heading(gate)
+            for number, field in enumerate(form_of(gate).all_fields, start=1):
+                yield from _of_field(number, field)
+        case Kind.LINK:
+            yield from _of_heading(gate)
+            yield Passage(Style.CODE, address(link_of(gate)))
+        case _:
+            if gate.doc.reason:
+                yield Passage(Style.QUOTE, visible(gate.doc.reason))
+            if gate.edits:
+                yield Passage(Style.TITLE, words.CHANGES)
+            for change in changes_of(gate) if gate.edits else ():
+                yield Passage(Style.TEXT, change_text(change))
+            yield Passage(Style.CODE, arguments(gate))
+
+
+def _of_heading(gate: Gate) -> Iterator[Passage]:
+    yield Passage(Style.TITLE, visible(title_of(gate)))
+    if body := body_of(gate):
+        yield Passage(Style.TEXT, visible(body))
+
+
+def _of_field(number: int, field: FormField) -> Iterator[Passage]:
+    mark = words.REQUIRED if field.required else ""
+    yield Passage(Style.TITLE, f"{number}. {visible(field.shown)}{mark}")
+    if field.description.strip():
+        yield Passage(Style.TEXT, visible(field.description.strip()))
+    for place, option in enumerate(field.options, start=1):
+        yield Passage(Style.TEXT, f"{place}. {visible(option.shown)}")
+    if field.default is not None:
+        yield Passage(Style.TEXT, words.DEFAULT.format(default=visible(value_text(field, field.default))))
 
 
 def _of_question(question: Question) -> Iterator[Passage]:
@@ -64,7 +97,7 @@ def pages(gate: Gate) -> list[list[Block]]:
     left = PAGE_BYTES
     for passage in passages(gate):
         for text in chunks(passage.text, CHUNK_BYTES):
-            if size(text) > left or len(found[-1]) == PAGE_CHUNKS:
+            if size(text) > left:
                 found.append([])
                 left = PAGE_BYTES
             found[-1].append(_block(passage.style, text))

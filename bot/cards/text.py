@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
+from bot import words
 from core.clock import iso
 from core.policy import Actor, Person
 
@@ -98,6 +99,11 @@ def shown(text: str, most: int, measure: Measure = size) -> str:
     return cut(visible(text[: most + 1]), most, measure)
 
 
+def uncut(text: str, seen: str) -> bool:
+    """Whether ``seen``, made by `shown`, is all of the text."""
+    return len(text) <= len(seen) and visible(text) == seen
+
+
 def chunks(text: str, most: int) -> list[str]:
     """The whole text in pieces of at most ``most`` bytes, cut at line ends where that wastes little."""
     found, start = [], 0
@@ -122,6 +128,12 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def glance(text: str, most: int, measure: Measure = size) -> str:
+    """The text as a control shows it, cut; without a look at more of it than that takes."""
+    head = text if len(text) <= most else text[:most] + _ELLIPSIS
+    return cut(one_line(visible(head)), most, measure)
+
+
 def look(text: str) -> str:
     """What is left of a text for the eye: texts with the same look cannot be told apart."""
     return one_line(_JOINS.sub("", unicodedata.normalize("NFKC", text)))
@@ -135,7 +147,7 @@ def date(ms: int) -> str:
 
 def mention(actor: Actor) -> str:
     """A person as a mention, an API key by its name, as markup."""
-    return f"<@{actor.user}>" if isinstance(actor, Person) else f"API key `{actor.key}`"
+    return f"<@{actor.user}>" if isinstance(actor, Person) else words.api_key(actor.key)
 
 
 def names(actors: Sequence[Actor], most: int) -> tuple[str, int]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from pydantic import TypeAdapter, ValidationError
 
 from bot.commands.shell import one_line, pairs, run, set_option, show_table
 from bot.commands.store import CLI, engine_of
@@ -17,18 +19,41 @@ from core.clock import iso
 from core.engine import ResumeEngine
 from core.errors import NotFound
 from core.gates import Action, Decision, Gate, Kind, Outcome, speaker
+from core.policy import Principal
 from core.runs import Run
 from core.settings import SettingsError, load_settings
 from core.strictjson import JsonError, strict_json
 
 ANY: Final = "any"
 STATUSES: Final = ("pending", *(outcome.value for outcome in Outcome), ANY)
+_SECONDS: Final = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_PART: Final = re.compile(r"(\d{1,9})([dhms])", re.ASCII)
+_DURATION: Final = re.compile(r"(\d{1,9}[dhms])+", re.ASCII)
+_PRINCIPAL: Final[TypeAdapter[str]] = TypeAdapter(Principal)
 COLUMNS: Final = ("gate", "status", "kind", "deadline", "host", "what")
+
+
+def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> int:
+    """A time such as `90s`, `2h` or `1h30m`, in seconds."""
+    if not _DURATION.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is no time; wanted one such as 90s, 30m, 2h, 1d or 1h30m")
+    return sum(int(count) * _SECONDS[unit] for count, unit in _PART.findall(value))
+
+
+def _principals(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse what is no principal."""
+    for text in value:
+        try:
+            _PRINCIPAL.validate_python(text)
+        except ValidationError as error:
+            message = error.errors()[0]["msg"].removeprefix("Value error, ")
+            raise click.BadParameter(f"{text!r}: {message}") from None
+    return value
 
 
 @click.group()
 def gates() -> None:
-    """List, show, settle and cancel gates, by the store alone."""
+    """List, show, settle, amend and cancel gates, by the store alone."""
 
 
 @gates.command("list")
@@ -78,7 +103,11 @@ def _row(its_run: Run, gate: Gate) -> tuple[str, ...]:
 
 
 def _what(gate: Gate) -> str:
-    return gate.asks.questions[0].question if gate.doc.kind is Kind.QUESTION else gate.doc.tool_name
+    """What is asked, in a few words: the first question, the title of a form or a link, else the tool."""
+    if gate.doc.kind is Kind.QUESTION:
+        return gate.asks.questions[0].question
+    titled = gate.doc.form or gate.doc.link
+    return (titled.title if titled else "") or gate.doc.tool_name
 
 
 @gates.command()
@@ -98,12 +127,28 @@ async def _show(gate_id: str, as_json: bool, overrides: tuple[str, ...]) -> None
         return
     for name, value in _facts(its_run, gate):
         click.echo(f"{name:<12} {one_line(value)}")
-    # JSON with everything but ASCII written as escapes: nothing in it can move a cursor
-    click.echo(f"{'arguments':<12} {json.dumps(gate.doc.args, indent=2)}")
+    for name, value in _bodies(gate):
+        # JSON with everything but ASCII written as escapes: nothing in it can move a cursor
+        click.echo(f"{name:<12} {json.dumps(value, indent=2)}")
+
+
+def _bodies(gate: Gate) -> Iterator[tuple[str, Any]]:
+    """What a person decides on, as JSON."""
+    doc = gate.doc
+    if doc.form:
+        yield "form", doc.form.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    if doc.link:
+        yield "link", doc.link.model_dump(mode="json", exclude_defaults=True)
+    yield "arguments", doc.args if gate.edited is None else gate.edited
+    if changes := [change for edit in gate.edits for change in edit.diff]:
+        yield "changes", changes
+    for name, schema in (("answer fits", doc.answer_schema), ("edits fit", doc.args_schema)):
+        if schema is not None:
+            yield name, schema
 
 
 def _facts(its_run: Run, gate: Gate) -> Iterator[tuple[str, str]]:
-    doc, policy = its_run.doc, gate.doc.policy
+    doc, policy = its_run.doc, gate.policy
     yield "gate", f"{gate.id} ({gate.doc.kind}, {gate.status})"
     yield "run", f"{doc.id} ({its_run.status})"
     yield "host", doc.host
@@ -117,10 +162,16 @@ def _facts(its_run: Run, gate: Gate) -> Iterator[tuple[str, str]]:
     if gate.doc.reason:
         yield "reason", gate.doc.reason
     for card in its_run.cards:
-        if gate.doc.index in card.gates:
+        if gate.doc.index in card.gates and card.ts:
             yield "card", f"{card.channel} {card.ts}"
     quorum = f", {policy.quorum} of them" if policy.quorum > 1 else ""
     yield "may decide", f"{', '.join(policy.deciders)}{quorum}"
+    if gate.pending:
+        yield "offered", ", ".join(gate.doc.offered)
+    for text in gate.doc.saves:
+        yield "saves", text
+    for edit in gate.edits:
+        yield "edited", f"by {speaker(edit.by)} at {iso(edit.at)}"
     for vote in gate.votes:
         yield "said", f"{vote.action} by {speaker(vote.by)} at {iso(vote.at)}"
     if gate.decision:
@@ -166,7 +217,10 @@ async def _cancel(gate_id: str, reason: str | None, overrides: tuple[str, ...]) 
 def decide(
     gate_id: str, action: str, values: str | None, comment: str | None, overrides: tuple[str, ...]
 ) -> None:
-    """Settle one gate as the key `cli`, which its policy has to name: `key:cli` (or, for a question, `anyone`)."""
+    """Settle one gate as the key `cli`, which its policy has to name: `key:cli` (or, for a call, `anyone`).
+
+    The values are an answer, the values of a form by their names, or `{"override_args": {…}}` with an approve.
+    """
     run(_decide(gate_id, Action(action), values, comment, overrides))
 
 
@@ -177,17 +231,49 @@ async def _decide(
     async with _engine(overrides) as engine:
         _, gate = await engine.gate(gate_id)
         its_run = await engine.decide(
-            gate_id, action, by=CLI, via="api", values=given, comment=comment, digest=gate.doc.args_digest
+            gate_id, action, by=CLI, via="api", values=given, comment=comment, digest=gate.digest
         )
     click.echo(_state(its_run.gates[gate.doc.index]))
+
+
+@gates.command()
+@click.argument("gate_id", metavar="ID")
+@click.argument("by_how_much", metavar="TIME", callback=_seconds)
+@set_option
+def extend(gate_id: str, by_how_much: int, overrides: tuple[str, ...]) -> None:
+    """Put a gate's deadline off by a time such as 90s, 30m, 2h, 1d or 1h30m; never past 30 days in all."""
+    run(_extend(gate_id, by_how_much, overrides))
+
+
+async def _extend(gate_id: str, seconds: int, overrides: tuple[str, ...]) -> None:
+    async with _engine(overrides) as engine:
+        its_run = await engine.amendments.extend(gate_id, seconds, by=CLI, via="api")
+        _, gate = await engine.gate(gate_id)
+    click.echo(f"{gate.id} is open until {iso(its_run.gates[gate.doc.index].deadline)}.")
+
+
+@gates.command()
+@click.argument("gate_id", metavar="ID")
+@click.argument("principals", metavar="PRINCIPAL...", nargs=-1, required=True, callback=_principals)
+@set_option
+def reassign(gate_id: str, principals: tuple[str, ...], overrides: tuple[str, ...]) -> None:
+    """Let others decide a gate, instead of those who might so far: U1, T2:U9, S1, channel, anyone, key:NAME."""
+    run(_reassign(gate_id, principals, overrides))
+
+
+async def _reassign(gate_id: str, principals: tuple[str, ...], overrides: tuple[str, ...]) -> None:
+    async with _engine(overrides) as engine:
+        await engine.amendments.reassign(gate_id, principals, by=CLI, via="api")
+        _, gate = await engine.gate(gate_id)
+    click.echo(f"{gate.id} may be decided by {', '.join(gate.policy.deciders)}.")
 
 
 def _state(gate: Gate) -> str:
     if not gate.pending:
         return f"{gate.id} is {gate.status}."
-    approved = sum(vote.action is Action.APPROVE for vote in gate.votes)
+    approved = sum(vote.action.approves for vote in gate.votes)
     denied = len(gate.votes) - approved
-    policy = gate.doc.policy
+    policy = gate.policy
     return f"{gate.id} is pending: {approved} of {policy.quorum} approve, {denied} of {policy.reject_quorum} reject."
 
 

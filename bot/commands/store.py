@@ -16,22 +16,12 @@ from core.embedded import EmbeddedServer, socket_path
 from core.engine import ResumeEngine
 from core.policy import Key
 from core.record import Record
-from core.settings import Settings, SettingsError
+from core.settings import Settings
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
 
 CLI: Final = Key(key="cli")
 """Who decides and cancels from a shell. A policy that lets it decide names `key:cli`."""
-SERVED: Final = ("redis", "rediss", "unix")
-
-
-def check_served(settings: Settings) -> None:
-    """Refuse a store of a kind that there is no client for. Raises SettingsError."""
-    url = settings.redis_url.get_secret_value() if settings.redis_url else "unix:"
-    scheme = url.partition(":")[0]
-    if scheme not in SERVED:
-        wanted = ", ".join(f"{name}://" for name in SERVED)
-        raise SettingsError(f"ASKGATE_REDIS_URL: {scheme}:// is not served; wanted one of {wanted}")
 
 
 @contextlib.asynccontextmanager
@@ -39,9 +29,8 @@ async def store_url(settings: Settings) -> AsyncIterator[str]:
     """The URL of the store that `askgate serve` has with these settings.
 
     An embedded server that runs already is joined; else one runs for as long as this takes.
-    Raises SettingsError or EmbeddedError.
+    Raises EmbeddedError.
     """
-    check_served(settings)
     if settings.redis_url:
         yield settings.redis_url.get_secret_value()
         return
@@ -70,7 +59,9 @@ async def engine_of(settings: Settings) -> AsyncIterator[ResumeEngine]:
         stack.push_async_callback(client.aclose)
         clock = StoreClock(lambda: store.server_ms())
         record = Record(settings.redaction, keeps_values=settings.audit_values)
-        store = Store(client, partitions=settings.partitions, clock=clock, record=record)
+        store = Store(
+            client, partitions=settings.partitions, clock=clock, record=record, wait=settings.redis_wait
+        )
         await clock.anchor()
         await store.check_partitions()
         bell = Bell(listening_client(url))

@@ -1,4 +1,4 @@
-"""The demo's agent: no model, a script of four steps. It knows askgate by its HTTP API alone, as any agent would.
+"""The demo's agent: no model, a script of five steps. It knows askgate by its HTTP API alone, as any agent would.
 
 It keeps nothing in memory between two steps. What it needs to go on is in the run's `state`, which askgate gives back
 with the results, so it can die while people think and be started again.
@@ -6,6 +6,7 @@ with the results, so it can die while people think and be started again.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ import aiohttp
 HOST: Final = "demo"
 CLAIM_WAIT_S: Final = 30
 LEASE_S: Final = 60
+TIMEOUT_S: Final = 24 * 3600
+"""The deadline of every question but the one that is there to pass it, in seconds."""
 
 Json = dict[str, Any]
 
@@ -41,11 +44,14 @@ class DemoAgent:
         self._channel = channel
         self._approvers = approvers
         self._last_timeout_s = last_timeout_s
+        self.asking = asyncio.Event()
+        """Set once it has a thread to ask in."""
 
     async def run(self) -> None:
         """Take up what was settled, and go on, until cancelled. With nothing pending, begin the script."""
         if not await self._go_on(wait_s=0) and not await self._pending():
             await self._begin()
+        self.asking.set()
         while True:
             await self._go_on(wait_s=CLAIM_WAIT_S)
 
@@ -54,9 +60,7 @@ class DemoAgent:
         return bool(found["gates"])
 
     async def _begin(self) -> None:
-        thread_ts = await self._say(
-            "Good morning! I am the nightly clean-up. I ask before I act, in this thread."
-        )
+        thread_ts = await self._say(GREETING)
         await self._ask("begin-" + thread_ts, {"step": "scope", "thread_ts": thread_ts, "known": {}})
 
     async def _go_on(self, *, wait_s: int) -> int:
@@ -87,20 +91,21 @@ class DemoAgent:
             said, following = _WITHOUT[step]
             return f"I got no answer ({result['outcome']}): {result['message']} {said}", following
         picked = _picked(result["value"])
+        if step == "again":
+            return ("Once more, then.", "scope") if picked == [AGAIN] else (GOODBYE, None)
         known[step] = picked
-        said = {"scope": "Scope", "folders": "Folders", "report": "Report"}[step]
-        return f"Thank you. {said}: {', '.join(picked)}.", _AFTER[step]
+        return f"Thank you. {_QUESTIONS[step]['header']}: {', '.join(picked)}.", _AFTER[step]
 
     async def _ask(self, key: str, state: Json) -> None:
         """Suspend: the questions, and all that it takes to go on."""
         body = {
             "host": HOST,
-            "title": "Nightly clean-up",
+            "title": f"Nightly clean-up: {_TITLES[state['step']]}",
             "pending": self._pending_of(state),
             "state": json.dumps(state),
             "place": {"channel": self._channel, "thread_ts": state["thread_ts"]},
             "policy": {"approvers": self._approvers},
-            "timeout_s": self._last_timeout_s if state["step"] == "report" else 3600,
+            "timeout_s": self._last_timeout_s if state["step"] == "report" else TIMEOUT_S,
         }
         await self._call("POST", "/runs", body, {"Idempotency-Key": key})
 
@@ -125,7 +130,9 @@ class DemoAgent:
         return {"calls": [], "approvals": [approval]}
 
     async def _say(self, text: str, thread_ts: str | None = None) -> str:
-        body = {"channel": self._channel, "text": text} | ({"thread_ts": thread_ts} if thread_ts else {})
+        """Say something in Slack. What people wrote is part of it, so none of it may make markup."""
+        body = {"channel": self._channel, "text": _escaped(text), "mrkdwn": False}
+        body |= {"thread_ts": thread_ts} if thread_ts else {}
         async with self._session.post(
             f"{self._slack}chat.postMessage", json=body, headers=self._slack_auth
         ) as response:
@@ -146,6 +153,11 @@ class DemoAgent:
         return reply
 
 
+def _escaped(text: str) -> str:
+    """Text that makes no link, mention or broadcast (Slack: escaping text)."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def _picked(value: Json) -> list[str]:
     """The answers in a question's value, or the general response."""
     answers = [
@@ -154,13 +166,26 @@ def _picked(value: Json) -> list[str]:
     return answers or [value["response"]]
 
 
-_AFTER: Final[dict[str, str | None]] = {"scope": "folders", "folders": "approve", "report": None}
+GREETING: Final = "Good morning! I am the nightly clean-up. I ask before I act, in this thread."
+AGAIN: Final = "Again"
+GOODBYE: Final = "That was all. The next start of the demo begins with me again."
+
+_TITLES: Final = {
+    "scope": "how far",
+    "folders": "which folders",
+    "approve": "may I delete?",
+    "report": "a report",
+    "again": "the end",
+}
+
+_AFTER: Final[dict[str, str | None]] = {"scope": "folders", "folders": "approve", "report": "again"}
 """The step after an answered one."""
 
 _WITHOUT: Final[dict[str, tuple[str, str | None]]] = {
     "scope": ("So I delete nothing.", "report"),
     "folders": ("So I leave every folder alone.", "report"),
-    "report": ("So I send no report.", None),
+    "report": ("So I send no report.", "again"),
+    "again": (GOODBYE, None),
 }
 """What the agent does without an answer to a step: it never takes silence for one."""
 
@@ -189,6 +214,14 @@ _QUESTIONS: Final[dict[str, Json]] = {
         "options": [
             {"label": "Yes", "description": "To everybody in this channel"},
             {"label": "No", "description": "The thread says enough"},
+        ],
+    },
+    "again": {
+        "question": "That was the whole script. Shall I start over?",
+        "header": "Once more",
+        "options": [
+            {"label": AGAIN, "description": "The same questions, in this thread"},
+            {"label": "Enough", "description": "I stay quiet until the demo is started again"},
         ],
     },
 }

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import aiohttp
 import structlog
 
-from bot.demo.agent import DemoAgent
+from bot.demo.agent import GREETING, DemoAgent
 from bot.sandbox.slack import LocalSlack
 from bot.service import Service
 from core.settings import load_settings
@@ -26,17 +27,33 @@ API_KEY: Final = "demo-agent-key-0001"
 CHANNEL: Final = "clean-up"
 PEOPLE: Final = {"ana": "Ana Ruiz", "ben": "Ben Okafor", "cho": "Cho Min-ji"}
 APPROVERS: Final = ("ana", "ben")
+AGENT: Final = "clean-up agent"
 AGENT_RETRY_S: Final = 1.0
+GREETED_S: Final = 10.0
+"""How long the page's address waits for the thread that it opens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A demo that runs: its ``page``, and what an agent of one's own needs to join it."""
+
+    page: str
+    api: str
+    key: str
+    channel: str
 
 
 @contextlib.asynccontextmanager
-async def demo(data_dir: Path, port: int, *, last_timeout_s: int = 60) -> AsyncIterator[str]:
-    """The whole demo, running inside the context; yields the page's URL.
+async def demo(
+    data_dir: Path, port: int, api_port: int = 0, *, last_timeout_s: int = 60
+) -> AsyncIterator[Demo]:
+    """The whole demo, running inside the context.
 
-    Everything it knows is in ``data_dir``, so the next start finds what was pending. ``port`` is the page's; a free one
-    is taken when it is in use. ``last_timeout_s`` is the deadline of the question that nobody need answer.
+    Everything it knows is in ``data_dir``, so the next start finds what was pending. ``port`` is the page's,
+    ``api_port`` askgate's; a free one is taken instead of one in use. ``last_timeout_s`` is the deadline of the
+    question that nobody need answer.
     """
-    bot_port = free_port(0)
+    bot_port = free_port(api_port)
     slack = LocalSlack(
         port=free_port(port),
         request_url=f"http://127.0.0.1:{bot_port}/slack/events",
@@ -47,8 +64,8 @@ async def demo(data_dir: Path, port: int, *, last_timeout_s: int = 60) -> AsyncI
     )
     async with slack:
         ids = {name: slack.add_user(name, real_name) for name, real_name in PEOPLE.items()}
-        slack.add_app("clean-up agent", AGENT_TOKEN, "clean-up agent")
-        channel = slack.add_channel(CHANNEL, [*PEOPLE, "askgate", "clean-up agent"])
+        slack.add_app(AGENT, AGENT_TOKEN, AGENT)
+        channel = slack.add_channel(CHANNEL, [*PEOPLE, "askgate", AGENT])
         settings = load_settings(
             {
                 "SLACK_BOT_TOKEN": BOT_TOKEN,
@@ -76,11 +93,21 @@ async def demo(data_dir: Path, port: int, *, last_timeout_s: int = 60) -> AsyncI
             )
             task = asyncio.create_task(_kept_up(agent), name="demo-agent")
             try:
-                yield slack.url
+                page = await _page(slack, agent, channel)
+                yield Demo(page, service.web.url, API_KEY, channel)
             finally:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
+
+
+async def _page(slack: LocalSlack, agent: DemoAgent, channel: str) -> str:
+    """The page's address, with the agent's newest thread open as soon as there is one."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(GREETED_S):
+            await agent.asking.wait()
+    threads = [m["ts"] for m in slack.messages(channel) if slack.text_of(m) == GREETING]
+    return f"{slack.url}/#in={channel}" + (f"&thread={threads[-1]}" if threads else "")
 
 
 async def _kept_up(agent: DemoAgent) -> None:

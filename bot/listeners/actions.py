@@ -14,11 +14,13 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 from slack_sdk.errors import SlackClientError
 
 from bot import words
+from bot.cards import approval_modals, modals
 from bot.cards import controls as c
-from bot.cards import modals
 from bot.cards.card import gate_budget, pending_blocks
 from bot.cards.controls import Control
 from bot.cards.drafts import Draft, Entry, load_draft
+from bot.cards.edits import editor_text
+from bot.cards.form_modal import form_modal
 from bot.listeners.people import person_of, word_for
 from bot.slack.client import CLICK_TIMEOUT_S, Slack, SlackBusy, SlackGone, SlackRefused
 from core.engine import ResumeEngine
@@ -71,7 +73,12 @@ class Actions:
             c.APPROVE: self._approve,
             c.REJECT: self._reject,
             c.REJECT_REASON: self._reject_with_reason,
+            c.EDIT: self._edit,
+            c.ALWAYS: self._always,
             c.ANSWER: self._answer,
+            c.FILL: self._fill,
+            c.DONE: self._done,
+            c.CANCEL: self._cancel,
             c.FULL: self._full,
             c.PAGE: self._page,
         }
@@ -85,6 +92,10 @@ class Actions:
         A store that is away, and what nobody foresaw, is raised: Slack then gets no 200.
         """
         person, action = person_of(body), body["actions"][0]
+        if action["action_id"] == c.OPEN:
+            # Slack has opened the page by itself, and there is nothing to be done about it here
+            await ack()
+            return
         try:
             word = await self._do(person, _control(action), body)
         except StoreUnavailable:
@@ -169,6 +180,8 @@ class Actions:
         draft = self._with_menus(click)
         count = len(draft.entries)
         if draft.answered < count and click.gate.pending:
+            if count == 1:
+                return words.CHOOSE_FIRST
             return words.NOTHING_PICKED.format(done=draft.answered, count=count)
         await self._decide(click, Action.ANSWER, {"answers": draft.answers(click.gate)})
         return None
@@ -203,23 +216,48 @@ class Actions:
     async def _decline(self, click: Click) -> str | None:
         return await self._open(click, modals.decline(click.shown))
 
+    # forms, links and custom calls
+
     async def _answer(self, click: Click) -> str | None:
         return await self._open(click, modals.answer(click.shown))
+
+    async def _fill(self, click: Click) -> str | None:
+        return await self._open(click, form_modal(click.gate))
+
+    async def _done(self, click: Click) -> str | None:
+        return await self._decide(click, Action.ACCEPT)
+
+    async def _cancel(self, click: Click) -> str | None:
+        return await self._decide(click, Action.CANCEL)
 
     # approvals
 
     async def _approve(self, click: Click) -> str | None:
-        if click.gate.doc.policy.reason == "always":
-            return await self._open(click, modals.reason(click.shown, c.APPROVE, click.control.value))
+        if click.gate.policy.reason == "always":
+            return await self._ask_why(click, c.APPROVE)
         return await self._decide(click, Action.APPROVE)
 
     async def _reject(self, click: Click) -> str | None:
-        if click.gate.doc.policy.reason != "never":
-            return await self._reject_with_reason(click)
+        if click.gate.policy.reason != "never":
+            return await self._ask_why(click, c.REJECT_REASON)
         return await self._decide(click, Action.DENY)
 
     async def _reject_with_reason(self, click: Click) -> str | None:
-        return await self._open(click, modals.reason(click.shown, c.REJECT_REASON, click.control.value))
+        return await self._ask_why(click, c.REJECT_REASON)
+
+    async def _ask_why(self, click: Click, verb: str) -> str | None:
+        return await self._open(click, approval_modals.reason(click.shown, verb, click.control.value))
+
+    async def _edit(self, click: Click) -> str | None:
+        """The editor has the arguments of this moment, which an old card may not show."""
+        if click.shown.hidden:
+            return words.HIDDEN_TO_EDIT
+        if editor_text(click.gate) is None:
+            return words.TOO_LONG_TO_EDIT
+        return await self._open(click, approval_modals.edit(click.gate))
+
+    async def _always(self, click: Click) -> str | None:
+        return await self._open(click, approval_modals.always(click.shown, click.control.value))
 
     # reading
 

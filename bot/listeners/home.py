@@ -8,9 +8,9 @@ import structlog
 from slack_bolt.async_app import AsyncApp
 
 from bot import words
-from bot.listeners.commands import Gates, listed
+from bot.cards.inbox import inbox_blocks
+from bot.listeners.inbox import Inbox
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
-from core.engine import ResumeEngine
 from core.policy import Person
 
 log = structlog.get_logger(__name__)
@@ -19,10 +19,9 @@ log = structlog.get_logger(__name__)
 class Home:
     """Publishes the home view when somebody opens it."""
 
-    def __init__(self, engine: ResumeEngine, slack: Slack, gates: Gates) -> None:
-        self._engine = engine
+    def __init__(self, slack: Slack, inbox: Inbox) -> None:
         self._slack = slack
-        self._gates = gates
+        self._inbox = inbox
 
     def register(self, app: AsyncApp) -> None:
         app.event("app_home_opened")(self.handle)
@@ -31,8 +30,8 @@ class Home:
         if event.get("tab") == "messages":
             return
         person = Person(team=body["team_id"], user=event["user"])
-        found, more = await self._gates.pending_for(person, admin=False)
-        blocks = listed(words.HOME_TITLE, found, words.HOME_EMPTY, more=more)
+        found = await self._inbox.of(person)
+        blocks = inbox_blocks(words.HOME_TITLE, found.waiting, found.notes(words.HOME_EMPTY))
         try:
             await self._slack.publish_home(person.user, {"type": "home", "blocks": blocks})
         except (SlackBusy, SlackGone, SlackRefused) as error:

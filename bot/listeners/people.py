@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot import words
+from bot.cards.deciders import deciders
 from bot.cards.text import date, escape, mention
 from core.errors import (
     AlreadySettled,
@@ -42,11 +43,13 @@ def word_for(error: AskgateError, person: Person) -> str:
         case ArgumentsChanged():
             return words.ARGUMENTS_CHANGED
         case SelfApproval():
-            return words.SELF_APPROVAL
+            who = deciders(gate.policy.deciders, but=person) if isinstance(gate, Gate) else ""
+            return words.SELF_APPROVAL_BUT.format(who=who) if who else words.SELF_APPROVAL
         case CannotVerify():
             return words.CANNOT_VERIFY
         case NotAllowed():
-            return words.NOT_ALLOWED
+            who = deciders(gate.policy.deciders) if isinstance(gate, Gate) else ""
+            return words.NOT_ALLOWED_BUT.format(who=who) if who else words.NOT_ALLOWED
         case NotFound():
             return words.GONE
         case Invalid():

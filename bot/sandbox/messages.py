@@ -26,6 +26,8 @@ class Message:
     """The one person who sees it, for an ephemeral message."""
     broadcast: bool = False
     subtype: str | None = None
+    mrkdwn: bool = True
+    """Whether signs in the text alone, without blocks, make it bold and the like (Slack: chat.postMessage)."""
     picks: dict[str, Values] = field(default_factory=dict)
     """user -> what that person has picked in the message's elements."""
 

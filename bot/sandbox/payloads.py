@@ -36,6 +36,8 @@ def message_json(world: World, message: Message, *, metadata: bool = False) -> J
         }
     if message.blocks:
         body["blocks"] = message.blocks
+    if not message.mrkdwn:
+        body["mrkdwn"] = False
     if message.edited:
         body["edited"] = message.edited
     if message.subtype or message.broadcast:

@@ -79,7 +79,7 @@ class LocalSlack:
             request_url=request_url,
             signing_secret=signing_secret,
             app_token=app_token,
-            commands=[Command("/gates", "List and mend what waits for an answer", "[list|show|cancel] [id]")],
+            commands=[Command("/gates", "What waits for a decision", "[list]")],
         )
 
     # running

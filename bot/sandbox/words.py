@@ -41,7 +41,8 @@ class Words:
         elif thing.get("blocks"):
             parts += self.lines(thing["blocks"], held)
         else:
-            parts.append(self.markup(thing.get("text", "")))
+            read = self.markup if thing.get("mrkdwn", True) else self._entities
+            parts.append(read(thing.get("text", "")))
         return "\n".join(part for part in parts if part)
 
     def lines(self, shown: list[Json], held: Values) -> list[str]:

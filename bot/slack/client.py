@@ -162,6 +162,12 @@ class Slack:
                 return None
         return None
 
+    async def permalink(self, channel: str, ts: str) -> str:
+        """The address of a message, for people who are in its channel."""
+        with _meanings():
+            reply = await self.client.chat_getPermalink(channel=channel, message_ts=ts)
+        return str(reply["permalink"])
+
     async def open_dm(self, user: str) -> str:
         """The id of the direct-message channel with a person."""
         with _meanings():

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import contextlib
-import re
 from collections.abc import Sequence
 
 from aiohttp import web
 
 from core.api.call import Call, about, answer
-from core.api.problems import Malformed, invalid
+from core.api.paging import MAX_LOOKED_AT, as_cursor, position_of
 from core.api.requests import DecideBody, GatesQuery
 from core.api.views import GateDetail, GateItem, GatePage
 from core.gates import Action, Gate
@@ -20,22 +17,18 @@ from core.policy import Person
 from core.runs import Run
 from core.store.indexes import names_for
 
-MAX_LOOKED_AT = 2_000
-"""Gates that one call looks at; a filter that matches few of many goes on from the cursor."""
-_POSITION = re.compile(r"([0-9]{1,15}) (gate_[0-9A-Z_]{1,64})")
-
 
 async def listed(call: Call, query: GatesQuery) -> web.Response:
     items: list[GateItem] = []
     looked_at = 0
-    last: tuple[int, str] | None = _position(query.cursor) if query.cursor is not None else None
+    last: tuple[int, str] | None = position_of(query.cursor, "gate") if query.cursor is not None else None
     pending = query.status == "pending"
     names = _indexes(query, call) if pending else []
     gates = call.engine.gates(only_open=pending, names=names, before=last)
     async with contextlib.aclosing(gates):
         async for position, run, gate in gates:
             if len(items) == query.limit or looked_at == MAX_LOOKED_AT:
-                return answer(GatePage(gates=items, next_cursor=_cursor(*last) if last else None))
+                return answer(GatePage(gates=items, next_cursor=as_cursor(*last) if last else None))
             looked_at += 1
             last = position
             if _matches(query, run, gate, call.engine.admins):
@@ -106,19 +99,3 @@ def _people(run: Run, gate: Gate, admins: Sequence[str]) -> set[str]:
     persons = [vote.by for vote in gate.votes] + ([run.doc.requester] if run.doc.requester else [])
     deciders |= {f"{person.team}:{person.user}" for person in persons if isinstance(person, Person)}
     return deciders | {name.partition(":")[2] for name in deciders if not name.startswith("key:")}
-
-
-def _cursor(made: int, gate: str) -> str:
-    return base64.urlsafe_b64encode(f"{made} {gate}".encode()).decode().rstrip("=")
-
-
-def _position(cursor: str) -> tuple[int, str]:
-    try:
-        text = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", altchars=b"-_", validate=True).decode()
-    except (binascii.Error, ValueError):
-        text = ""
-    match = _POSITION.fullmatch(text)
-    if not match:
-        item = {"loc": ["cursor"], "msg": "wanted the next_cursor of a page before", "type": "cursor"}
-        raise invalid([item], Malformed)
-    return int(match[1]), match[2]

@@ -73,6 +73,7 @@ STATUS: Mapping[type[AskgateError], int] = {
     errors.AlreadySettled: 409,
     errors.Expired: 409,
     errors.NotWaiting: 409,
+    errors.NotFailed: 409,
     errors.LeaseLost: 409,
     errors.IdempotencyKeyReused: 409,
     errors.ArgumentsChanged: 409,

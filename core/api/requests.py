@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, StringConstraints
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    StringConstraints,
+    model_validator,
+)
 
+from core.escalations import Seconds
 from core.gates import MAX_COMMENT
 from core.policy import ChannelId, Person
 
@@ -115,9 +124,27 @@ class AckBody(Body):
 
 
 class NackBody(Body):
+    """``final``: the host refuses the run for good, and says why; ``lost``: it had already moved on."""
+
     lease: Lease
     retry_in_s: float = Field(1, ge=0, le=MAX_RETRY_S, allow_inf_nan=False)
     error: Comment | None = None
+    final: bool = False
+    lost: bool = False
+
+    @model_validator(mode="after")
+    def _one_word(self) -> Self:
+        if self.final and self.lost:
+            raise ValueError('wanted "final" or "lost", not both')
+        if self.final and not (self.error or "").strip():
+            raise ValueError('"final" wants an "error" that says why')
+        return self
+
+
+class ReopenBody(Body):
+    """``timeout_s``: how long people have this time; else each gate has as long as it had before."""
+
+    timeout_s: Seconds | None = None
 
 
 class RunQuery(Query):
@@ -128,6 +155,15 @@ class RunQuery(Query):
         allow_inf_nan=False,
         description="Seconds to wait for the run to be no longer waiting",
     )
+
+
+class RunsQuery(Query):
+    """Dead letters: the runs that their hosts refused, did not take up, or had moved on from."""
+
+    status: Literal["failed", "lost"] | None = None
+    host: HostName | None = None
+    cursor: str | None = Field(None, description="The next_cursor of the page before")
+    limit: int = Field(50, ge=1, le=MAX_PAGE)
 
 
 class GatesQuery(Query):
@@ -149,3 +185,9 @@ class AuditQuery(Query):
     run: str | None = None
     gate: str | None = None
     after: str | None = Field(None, description="The id of the last line that is known")
+
+
+class EventsQuery(Query):
+    after: str | None = Field(
+        None, description="The id of the last event that is known; without one, from now on"
+    )

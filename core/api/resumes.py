@@ -28,7 +28,11 @@ async def ack(call: Call, body: AckBody) -> web.Response:
 
 async def nack(call: Call, body: NackBody) -> web.Response:
     about(run=call.run_id)
-    nacked = call.engine.resumes.nack(
-        call.run_id, body.lease, by=call.caller, retry_in_s=body.retry_in_s, error=body.error
-    )
-    return answer(RunView.of(await call.work.commit(nacked)))
+    resumes, error = call.engine.resumes, body.error
+    if body.final:
+        said = resumes.refuse(call.run_id, body.lease, by=call.caller, error=error or "")
+    elif body.lost:
+        said = resumes.lose(call.run_id, body.lease, by=call.caller, error=error)
+    else:
+        said = resumes.nack(call.run_id, body.lease, by=call.caller, retry_in_s=body.retry_in_s, error=error)
+    return answer(RunView.of(await call.work.commit(said)))

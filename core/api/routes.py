@@ -10,7 +10,7 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from core import errors
-from core.api import audit, gates, resumes, runs
+from core.api import audit, events, gates, resumes, runs
 from core.api.body import read_body, read_query
 from core.api.call import Call
 from core.api.problems import Malformed, TooLarge, Unauthorized, UnsupportedMediaType
@@ -20,13 +20,16 @@ from core.api.requests import (
     CancelBody,
     ClaimBody,
     DecideBody,
+    EventsQuery,
     GatesQuery,
     NackBody,
     Query,
+    ReopenBody,
     ResumeBody,
     RunQuery,
+    RunsQuery,
 )
-from core.api.views import AuditLine, ClaimView, GateDetail, GatePage, RunView, View
+from core.api.views import AuditLine, ClaimView, EventView, GateDetail, GatePage, RunPage, RunView, View
 from core.errors import AskgateError
 from core.requests import RunRequest
 
@@ -125,6 +128,32 @@ ROUTES: tuple[Route, ...] = (
         (*_REFUSALS, errors.CoverageMismatch),
         body=ResumeBody,
     ),
+    Route(
+        "GET",
+        "/v1/runs",
+        "List dead letters: runs that failed or were lost, the newest end first",
+        runs.dead,
+        {200: RunPage},
+        query=RunsQuery,
+    ),
+    Route(
+        "POST",
+        "/v1/runs/{run_id}/requeue",
+        "Put a dead letter back into its queue: the same decisions, bytes and key",
+        runs.requeue,
+        {200: RunView},
+        (errors.NotFound, errors.NotFailed),
+    ),
+    Route(
+        "POST",
+        "/v1/runs/{run_id}/reopen",
+        "Have people decide a failed run again, from the start",
+        runs.reopen,
+        {200: RunView},
+        (errors.NotFound, errors.NotFailed),
+        body=ReopenBody,
+        body_optional=True,
+    ),
     Route("GET", "/v1/gates", "List gates, newest first", gates.listed, {200: GatePage}, query=GatesQuery),
     Route(
         "GET",
@@ -179,5 +208,17 @@ ROUTES: tuple[Route, ...] = (
         (errors.NotFound,),
         query=AuditQuery,
         media_type=audit.MEDIA_TYPE,
+    ),
+    Route(
+        "GET",
+        "/v1/events",
+        "Server-sent events, as they are committed: gate.opened, gate.settled, run.settled, run.resumed",
+        events.stream,
+        {200: EventView},
+        query=EventsQuery,
+        media_type=events.MEDIA_TYPE,
+        takes_headers={
+            events.LAST_EVENT_ID: "The id of the last event that is known; it counts before `after`"
+        },
     ),
 )

@@ -189,7 +189,10 @@ class GatePage(View):
 
 
 class RunView(View):
-    """A run. ``results`` is null until every gate is settled; ``error`` is what its host last said went wrong."""
+    """A run. ``results`` is null until every gate is settled; ``error`` is what last went wrong on the way to its host.
+
+    ``attempt`` counts how often people were asked to decide it.
+    """
 
     id: str
     status: RunStatus
@@ -200,6 +203,7 @@ class RunView(View):
     gates: list[GateView]
     results: ResultsView | None
     error: str | None
+    attempt: int
 
     @classmethod
     def of(cls, run: Run, results: Mapping[str, Any] | None = None) -> Self:
@@ -215,7 +219,15 @@ class RunView(View):
             gates=[GateView.of(run, gate) for gate in run.gates],
             results=ResultsView.model_validate(results) if results else None,
             error=run.error,
+            attempt=run.attempt,
         )
+
+
+class RunPage(View):
+    """Runs, the newest end first. A page may be short although ``next_cursor`` says that there are more."""
+
+    runs: list[RunView]
+    next_cursor: str | None
 
 
 class ResumeView(View):
@@ -266,6 +278,23 @@ class AuditLine(View):
     reason: str | None = None
     args_digest: str | None = None
     prev: str
+
+
+class EventView(View):
+    """The data of one server-sent event: a line of the audit, and whose it is (null once the run is trimmed)."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    event: Literal["gate.opened", "gate.settled", "run.settled", "run.resumed"]
+    at: Time
+    run: str
+    gate: str | None
+    by: Person | KeySpeaking | None
+    source: str = Field(alias="from")
+    host: str | None
+    external_id: str | None
+    tool_call_id: str | None = Field(default=None, description="Of a gate")
+    kind: Kind | None = Field(default=None, description="Of a gate")
+    outcome: Outcome | None = None
 
 
 class ErrorItem(View):

@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, NamedTuple
 
-from redis.asyncio import Redis
-
 from core.audit import Chain, ChainBroken, Event, Position, digest
 from core.clock import Clock
 from core.ids import made_ms, partition_of
 from core.store import lua
+from core.store.connect import Client
 from core.store.keys import Keys
 from core.store.merging import merged
 from core.store.reach import reachable
@@ -33,7 +32,7 @@ class Ends(NamedTuple):
 class AuditLog:
     """The audit of a whole store. Every method raises StoreUnavailable when Redis cannot be reached."""
 
-    def __init__(self, client: Redis, partitions: int, clock: Clock) -> None:
+    def __init__(self, client: Client, partitions: int, clock: Clock) -> None:
         self._redis: Any = client
         self._partitions = partitions
         self._clock = clock
@@ -52,7 +51,7 @@ class AuditLog:
     async def _fenced(self) -> int:
         """A ms behind every event there is, before which no event comes to stand any more."""
         every = [Keys(p).audit_head for p in range(self._partitions)]
-        with reachable():
+        async with reachable():
             newest = await asyncio.gather(*(self._redis.hget(head, "ms") for head in every))
             fence = max(self._clock.now_ms(), *(int(ms or 0) for ms in newest)) + 1
             await asyncio.gather(*(lua.FENCE(self._redis, [head], [fence]) for head in every))
@@ -68,10 +67,10 @@ class AuditLog:
         """
         partition = partition_of(run_id, self._partitions)
         trail, start = Keys(partition).trail(run_id), 0
-        with reachable():
+        async with reachable():
             kept = await self._redis.exists(trail)
         while kept:
-            with reachable():
+            async with reachable():
                 ids = await self._redis.lrange(trail, start, start + page - 1)
             for event in await self._read(partition, ids):
                 if after is None or event.position > after:
@@ -89,7 +88,7 @@ class AuditLog:
     async def _read(self, partition: int, ids: Sequence[str]) -> list[Event]:
         """Events by their stream's ids; those that were trimmed are left out."""
         key = Keys(partition).audit
-        with reachable():
+        async with reachable():
             pipe = self._redis.pipeline(transaction=False)
             for event_id in ids:
                 pipe.xrange(key, event_id, event_id)
@@ -101,7 +100,7 @@ class AuditLog:
     ) -> AsyncGenerator[Event]:
         minimum = f"{after.ms}-0" if after else "-"
         while True:
-            with reachable():
+            async with reachable():
                 rows = await self._redis.xrange(Keys(partition).audit, minimum, until, count=page)
             for row in rows:
                 event = _event(partition, *row)
@@ -139,7 +138,7 @@ class AuditLog:
             raise ChainBroken(f"Partition {chain.partition}: the store has no such partition.")
         key, event_id = Keys(chain.partition).audit, f"{chain.last.ms}-{chain.last.seq}"
         ends = await self._ends(chain.partition)
-        with reachable():
+        async with reachable():
             rows = await self._redis.xrange(key, event_id, event_id)
             oldest = await self._redis.xrange(key, "-", "+", count=1)
         if (
@@ -157,14 +156,14 @@ class AuditLog:
 
     async def _ends(self, partition: int) -> Ends:
         keys = Keys(partition)
-        with reachable():
+        async with reachable():
             link, head, newest = await lua.ENDS(self._redis, [keys.audit, keys.audit_head], [])
         return Ends(link, head, newest or None)
 
     async def trim(self, partition: int, before_ms: int, limit: int) -> int:
         """Delete up to ``limit`` of a partition's events from before that ms, oldest first. Returns how many."""
         keys = Keys(partition)
-        with reachable():
+        async with reachable():
             return int(await lua.TRIM(self._redis, [keys.audit, keys.audit_head], [before_ms, limit]))
 
 

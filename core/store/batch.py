@@ -24,16 +24,12 @@ class Batched:
 
     async def execute_command(self, *command: Any, **options: Any) -> Any:
         """The reply to a command. Raises what redis-py raises for it; ``options`` are for its parsing of the reply."""
-        return await self.ask(*command, **options)
-
-    def ask(self, *command: Any, **options: Any) -> asyncio.Future[Any]:
-        """The same, for whoever awaits many of them."""
         loop = asyncio.get_running_loop()
         reply: asyncio.Future[Any] = loop.create_future()
         if not self._waiting:
             loop.call_soon(self._send)
         self._waiting.append(((command, options), reply))
-        return reply
+        return await reply
 
     def _send(self) -> None:
         waiting, self._waiting = self._waiting, []

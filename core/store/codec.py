@@ -47,12 +47,13 @@ def load_run(fields: Mapping[str, str]) -> Run:
     """A run from its fields. What the scripts wrote is not checked again: each part was when it was made."""
     doc = _run_doc(fields["doc"])
     drafts = _drafts(fields)
+    reopened_at = int(fields["reopened"]) if "reopened" in fields else None
     return Run.model_construct(
         doc=doc,
         status=RunStatus(fields["status"]),
         rev=int(fields["rev"]),
         gates=tuple(
-            _load_gate(fields, index, doc.created_at, drafts.get(index, {}))
+            _load_gate(fields, index, doc.created_at, reopened_at, drafts.get(index, {}))
             for index in range(int(fields["n"]))
         ),
         cards=tuple(Card.model_validate(card) for card in json.loads(fields.get("cards", "[]"))),
@@ -60,11 +61,19 @@ def load_run(fields: Mapping[str, str]) -> Run:
         escalated=fields.get("escalated") == "1",
         reminded=int(fields.get("reminded", "0")),
         error=fields.get("error") or None,
+        attempt=int(fields.get("attempt", "1")),
+        reopened_at=reopened_at,
         index=tuple(fields.get("index", "").split()),
     )
 
 
-def _load_gate(fields: Mapping[str, str], index: int, created_at: int, drafts: dict[str, JsonValue]) -> Gate:
+def _load_gate(
+    fields: Mapping[str, str],
+    index: int,
+    created_at: int,
+    reopened_at: int | None,
+    drafts: dict[str, JsonValue],
+) -> Gate:
     decision, policy, edited = (fields.get(f"{index}:{name}") for name in ("decision", "policy", "args"))
     doc, status = _gate_doc(fields[f"{index}:doc"]), fields[f"{index}:status"]
     return Gate.model_construct(
@@ -76,6 +85,7 @@ def _load_gate(fields: Mapping[str, str], index: int, created_at: int, drafts: d
         rev=int(fields[f"{index}:rev"]),
         deadline=int(fields[f"{index}:deadline"]),
         created_at=created_at,
+        reopened_at=reopened_at,
         votes=tuple(
             Vote.model_validate_json(vote["vote"]) for vote in json.loads(fields.get(f"{index}:votes", "[]"))
         ),

@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.clock import Clock
 from core.store import lua
-from core.store.batch import Batched
 from core.store.keys import Keys, leases
 from core.store.reach import reachable
 
@@ -35,7 +34,7 @@ class _Waiting(NamedTuple):
 class Expiries:
     """The expiries of a store. Every method raises StoreUnavailable when Redis cannot be reached or take a write."""
 
-    def __init__(self, store: Store, client: Batched, clock: Clock) -> None:
+    def __init__(self, store: Store, client: Any, clock: Clock) -> None:
         self._store = store
         self._redis = client
         self._clock = clock
@@ -43,7 +42,7 @@ class Expiries:
     async def due(self, partition: int, limit: int) -> list[str]:
         """Up to ``limit`` of a partition's runs that have a pending gate past its deadline, the latest first."""
         key, now = Keys(partition).expiries, self._clock.now_ms()
-        with reachable():
+        async with reachable():
             found = await self._redis.execute_command("ZRANGEBYSCORE", key, "-inf", now, "LIMIT", 0, limit)
         return list(found)
 
@@ -58,13 +57,13 @@ class Expiries:
             (run.run_id, *(numbers.setdefault(key, len(numbers) + 1) for key in run.keys(Keys(partition))))
             for run in others
         ]
-        found = await self._store._about(lua.EXPIRE, *first, {"others": commands}, behind=list(numbers))
+        found = await self._store.about(lua.EXPIRE, *first, {"others": commands}, behind=list(numbers))
         return int(found)
 
     async def _waiting(self, partition: int, run_ids: Sequence[str]) -> list[_Waiting]:
         """Those of the runs that are there. Of what was deleted meanwhile, nothing is left to expire."""
         keys = Keys(partition)
-        with reachable():
+        async with reachable():
             flat = await lua.HOSTS(self._redis, [keys.run(run_id) for run_id in run_ids], [])
             found = list(zip(run_ids, flat[::2], flat[1::2], strict=True))
             gone = [run_id for run_id, host, _ in found if not host]
@@ -74,5 +73,5 @@ class Expiries:
 
     async def put_off(self, partition: int, run_id: str, until: int) -> None:
         """Look at a run that cannot be expired no sooner than at that ms."""
-        with reachable():
+        async with reachable():
             await self._redis.execute_command("ZADD", Keys(partition).expiries, "XX", "GT", until, run_id)

@@ -49,6 +49,11 @@ class Keys:
         return f"{self.base}:queue:{host}"
 
     @property
+    def dead(self) -> str:
+        """Sorted set: the dead letters, runs that failed or were lost, by the ms when that was."""
+        return f"{self.base}:dead"
+
+    @property
     def audit(self) -> str:
         """Stream: the audit events. Ids are the engine's ms, never going back."""
         return f"{self.base}:audit"
@@ -73,6 +78,11 @@ class Keys:
         return f"{self.base}:open:{name}"
 
     @property
+    def mark(self) -> str:
+        """String, empty: written behind a write that waits for replicas, so that there is one to wait for."""
+        return f"{self.base}:mark"
+
+    @property
     def settled(self) -> str:
         """Sorted set: the settled runs that are kept, by the ms they were settled."""
         return f"{self.base}:settled"
@@ -91,5 +101,5 @@ def leases(queue: str) -> str:
     return f"{queue}:leases"
 
 
-WORK = ("remind", "escalate", "card")
+WORK = ("remind", "escalate", "card", "callback")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""

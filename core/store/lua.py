@@ -3,44 +3,67 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
 from redis.exceptions import NoScriptError
+
+from core.settings import Wait
+from core.store.replicas import replicated
 
 _FOLDER = files("core.store") / "scripts"
 _COMMON = (_FOLDER / "_common.lua").read_text()
 
 
 class Script:
-    """One script. ``about_run``: it gets the shared part, and its one argument is a JSON object."""
+    """One script. ``about_run``: it gets the shared part, and its one argument is a JSON object.
 
-    def __init__(self, name: str, *, about_run: bool = True) -> None:
+    ``waits``: a person or a host waits for it, so with ASKGATE_REDIS_WAIT it waits for replicas.
+    """
+
+    def __init__(self, name: str, *, about_run: bool = True, waits: bool = False) -> None:
         source = (_FOLDER / f"{name}.lua").read_text()
         self.name = name
+        self.waits = waits
         self.source = f"{_COMMON}\n{source}" if about_run else source
         self.sha = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     async def __call__(self, client: Any, keys: Sequence[str], args: Sequence[str | int]) -> Any:
+        return await self._sent(client.execute_command, keys, args)
+
+    async def replicated(
+        self, client: Any, keys: Sequence[str], args: Sequence[str | int], *, wait: Wait, mark: str
+    ) -> Any:
+        """The same, with a reply that waits for replicas (see `replicas.py`)."""
+        return await self._sent(partial(replicated, client, wait, mark), keys, args)
+
+    async def _sent(
+        self, send: Callable[..., Awaitable[Any]], keys: Sequence[str], args: Sequence[str | int]
+    ) -> Any:
         try:
-            return await client.execute_command("EVALSHA", self.sha, len(keys), *keys, *args)
+            return await send("EVALSHA", self.sha, len(keys), *keys, *args)
         except NoScriptError:
-            return await client.execute_command("EVAL", self.source, len(keys), *keys, *args)
+            return await send("EVAL", self.source, len(keys), *keys, *args)
 
 
-SUSPEND = Script("suspend")
-DECIDE = Script("decide")
-AMEND = Script("amend")
+SUSPEND = Script("suspend", waits=True)
+DECIDE = Script("decide", waits=True)
+AMEND = Script("amend", waits=True)
 REMIND = Script("remind")
-WITHDRAW = Script("withdraw")
+WITHDRAW = Script("withdraw", waits=True)
 EXPIRE = Script("expire")
 HOSTS = Script("hosts", about_run=False)
-DRAFT = Script("draft")
-REFUSE = Script("refuse")
+DRAFT = Script("draft", waits=True)
+REFUSE = Script("refuse", waits=True)
 CARD = Script("card")
-START_RESUME = Script("start_resume")
-END_RESUME = Script("end_resume")
+START_RESUME = Script("start_resume", waits=True)
+END_RESUME = Script("end_resume", waits=True)
+TAKE = Script("take", waits=True)
+FREEZE = Script("freeze", waits=True)
+REQUEUE = Script("requeue", waits=True)
+REOPEN = Script("reopen", waits=True)
 CLAIM = Script("claim", about_run=False)
 FINISH = Script("finish", about_run=False)
 FORGET = Script("forget")

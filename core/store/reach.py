@@ -1,42 +1,64 @@
-"""What a server's failures mean: whether it cannot take a call at this moment."""
+"""Every call to the store ends in bounded time, and what means "not now" has one name: StoreUnavailable."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from typing import Final
 
 from redis.exceptions import (
+    AskError,
+    AuthenticationError,
     BusyLoadingError,
-    ClusterDownError,
+    ClusterError,
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
+    RedisClusterException,
     ResponseError,
+    TryAgainError,
 )
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from core.errors import StoreUnavailable
 
+BUDGET_S: Final = 2.0
+"""For one call, with all that a client tries: well inside Slack's 3 s, also while a server is failed over."""
+
+REFUSES: Final = "The store refuses askgate's user, or something that it does. `askgate doctor` says more."
 _AWAY = (
     RedisConnectionError,
     RedisTimeoutError,
     BusyLoadingError,
     ReadOnlyError,
     OutOfMemoryError,
-    ClusterDownError,
-    OSError,
+    TryAgainError,
+    AskError,  # and MOVED, which is one: the client followed it as often as it does
+    ClusterError,  # CLUSTERDOWN, MASTERDOWN
+    RedisClusterException,  # no node answers, or none has the slot
+    OSError,  # and the TimeoutError of the budget
 )
 _AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OOM", "UNBLOCKED", "BUSY ")
 
 
-@contextlib.contextmanager
-def reachable() -> Iterator[None]:
-    """Around every call of the server: raises StoreUnavailable for what may work again later."""
+@contextlib.asynccontextmanager
+async def reachable() -> AsyncIterator[None]:
+    """Around one call. Raises StoreUnavailable when Redis cannot be reached, or cannot take it now."""
     try:
-        yield
+        async with asyncio.timeout(BUDGET_S):
+            yield
+    except NoPermissionError as error:
+        raise StoreUnavailable(REFUSES) from error
     except _AWAY as error:
-        raise StoreUnavailable from error
+        raise StoreUnavailable(REFUSES if refuses(error) else None) from error
     except ResponseError as error:
         if str(error).startswith(_AWAY_CODES):
             raise StoreUnavailable from error
         raise
+
+
+def refuses(error: BaseException) -> bool:
+    """Whether a server refuses the login; what is met on the way to a connection, redis-py wraps."""
+    return any(isinstance(met, AuthenticationError) for met in (error, error.__cause__, error.__context__))

@@ -17,15 +17,19 @@ from core.ids import new_token, partition_of
 from core.policy import Policy
 from core.record import Record
 from core.runs import Card, Run, RunDoc
+from core.settings import Wait
 from core.store import lua
 from core.store.audit import AuditLog
 from core.store.batch import Batched
 from core.store.codec import load_run, run_fields, spliced
+from core.store.connect import Client
 from core.store.expiries import Expiries
+from core.store.handovers import Handovers
 from core.store.indexes import index_names
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.merging import merged
 from core.store.reach import reachable
+from core.store.tail import Tail
 
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 
@@ -43,29 +47,43 @@ class Due:
 class Store:
     """Runs, agenda, queues and audit in one Redis. ``record`` says what stands in the audit.
 
-    Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write.
+    Every method raises StoreUnavailable when Redis cannot be reached or cannot take a write. With ``wait``, what a
+    person or a host waits for (suspend, decide, withdraw, draft, and both ends of a resume) is on that many replicas
+    before it returns; else StoreUnavailable says that it may have been saved.
     """
 
-    def __init__(self, client: Redis, *, partitions: int, clock: Clock, record: Record | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        partitions: int,
+        clock: Clock,
+        record: Record | None = None,
+        wait: Wait | None = None,
+    ) -> None:
         # decode_responses is on: every reply is text, which redis-py's types (bytes or str) cannot say
         self._redis: Any = client
-        self._fast = Batched(client)
+        self._fast: Any = Batched(client) if isinstance(client, Redis) else client
+        self._wait = wait
         self.partitions = partitions
         self.clock = clock
         self.audit = AuditLog(client, partitions, clock)
         self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
+        self.handovers = Handovers(self, client)
+        self.tail = Tail(client, partitions)
 
     # the server
 
     async def server_ms(self) -> int:
-        with reachable():
-            seconds, micros = await self._redis.time()
+        async with reachable():
+            # of the server that has this key: in a cluster one of many, so that all processes ask the same
+            seconds, micros = await self._redis.eval("return redis.call('TIME')", 1, META)
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def check_partitions(self) -> None:
         """Hold the number of partitions for the life of the store. Raises StoreMismatch."""
-        with reachable():
+        async with reachable():
             await self._redis.hsetnx(META, "partitions", str(self.partitions))
             stored = await self._redis.hget(META, "partitions")
         if stored != str(self.partitions):
@@ -75,13 +93,13 @@ class Store:
             )
 
     async def ping(self) -> None:
-        with reachable():
+        async with reachable():
             await self._redis.ping()
 
     async def claim_event(self, event_id: str, kept_ms: int = 3_600_000) -> bool:
         """Whether this event of Slack's is heard for the first time."""
         token = new_token()
-        with reachable():
+        async with reachable():
             # a retry after a lost reply finds its own token
             first = await self._redis.set(f"ag:event:{event_id}", token, nx=True, px=kept_ms, get=True)
         return first in (None, token)
@@ -104,7 +122,7 @@ class Store:
 
         Returns ("opened" | "made" | "reused", the id of the run that was made first).
         """
-        keys, index = self._of(doc.id), index_names(doc, (gate.policy for gate in gates))
+        keys, index = self.keys_of(doc.id), index_names(doc, (gate.policy for gate in gates))
         extra = [keys.state(doc.id), keys.state(doc.id)]
         command: dict[str, Any] = {
             "fields": run_fields(doc, gates, deadline, callback, index),
@@ -124,17 +142,17 @@ class Store:
             scope, key, digest = idempotency
             extra[1] = keys.idempotency(scope, key)
             command["idem"] = {"digest": digest, "until": self.clock.now_ms() + IDEMPOTENCY_MS}
-        word, run_id = await self._about(lua.SUSPEND, doc.id, doc.host, index, command, extra)
+        word, run_id = await self.about(lua.SUSPEND, doc.id, doc.host, index, command, extra)
         return word, run_id
 
     async def read(self, run_id: str) -> Run | None:
-        with reachable():
-            fields = await self._fast.execute_command("HGETALL", self._of(run_id).run(run_id))
+        async with reachable():
+            fields = await self._fast.execute_command("HGETALL", self.keys_of(run_id).run(run_id))
         return load_run(fields) if fields else None
 
     async def read_state(self, run_id: str) -> str | None:
-        with reachable():
-            state: str | None = await self._redis.get(self._of(run_id).state(run_id))
+        async with reachable():
+            state: str | None = await self._redis.get(self.keys_of(run_id).state(run_id))
         return state
 
     async def decide(
@@ -145,7 +163,7 @@ class Store:
         Returns what became of it, the gate that it failed at (or -1), and the run as it is then.
         """
         command = {"items": items, "by": json.dumps(by), "via": via}
-        word, index, *rest = await self._about_run(lua.DECIDE, run, command)
+        word, index, *rest = await self.about_run(lua.DECIDE, run, command)
         flat = rest[0] if rest else []
         fresh = load_run(dict(zip(flat[::2], flat[1::2], strict=True))) if flat else None
         return word, int(index), fresh
@@ -161,23 +179,22 @@ class Store:
         flag: str | None = None,
     ) -> tuple[str, int]:
         """Change who may decide gates of a run, or until when (see `scripts/amend.lua`)."""
-        command: dict[str, Any] = {"items": items, "event": event, "by": json.dumps(by), "via": via}
         changed = {
             item["index"]: Policy.model_validate_json(item["policy"]) for item in items if "policy" in item
         }
         policies = (changed.get(gate.doc.index, gate.policy) for gate in run.gates)
         names = tuple(dict.fromkeys((*run.index, *index_names(run.doc, policies))))
-        command = (
-            command
-            | {"index": " ".join(names), "made": run.doc.created_at}
-            | ({"flag": flag} if flag else {})
-        )
-        word, index = await self._about(lua.AMEND, run.id, run.doc.host, names, command)
+        command: dict[str, Any] = {"items": items, "event": event, "by": json.dumps(by), "via": via}
+        command |= {"index": " ".join(names), "made": run.doc.created_at}
+        if flag:
+            command["flag"] = flag
+        extra = [self._call_key(run)]
+        word, index = await self.about(lua.AMEND, run.id, run.doc.host, names, command, extra)
         return word, int(index)
 
     async def reminded(self, run: Run, given: int, due: int | None) -> None:
         """Note that ``given`` reminders were given, and when the next is ``due`` (ms)."""
-        await self._about_run(lua.REMIND, run, {"given": given} | ({"due": due} if due else {}))
+        await self.about_run(lua.REMIND, run, {"given": given} | ({"due": due} if due else {}))
 
     async def withdraw(
         self,
@@ -203,13 +220,13 @@ class Store:
         }
         if index is not None:
             command["index"] = index
-        return int(await self._about_run(lua.WITHDRAW, run, command))
+        return int(await self.about_run(lua.WITHDRAW, run, command))
 
     async def draft(self, run: Run, index: int, speaker: str, draft: object | None) -> str:
         """Keep (or with None forget) what somebody picked. Returns kept, missing, expired or taken."""
         text = "" if draft is None else json.dumps(draft)
         command = {"index": index, "speaker": speaker, "draft": text}
-        return str(await self._about_run(lua.DRAFT, run, command))
+        return str(await self.about_run(lua.DRAFT, run, command))
 
     async def refuse(
         self, run: Run, gate: str | None, *, by: Mapping[str, Any], via: str, reason: str, mend: bool = False
@@ -217,56 +234,28 @@ class Store:
         """Write a refusal to the audit; ``mend`` has the card drawn again. No ``gate``: it was about the run."""
         fields = spliced({"by": by, "from": via, "reason": reason})
         command = {"fields": fields, "mend": mend} | ({"gate": gate} if gate else {})
-        await self._about_run(lua.REFUSE, run, command, [self._call_key(run)])
+        await self.about_run(lua.REFUSE, run, command, [self._call_key(run)])
 
     async def set_cards(
-        self, run: Run, cards: Sequence[Card], *, event: str = "", reason: str | None = None
+        self,
+        run: Run,
+        cards: Sequence[Card],
+        *,
+        event: str = "",
+        reason: str | None = None,
+        mended: bool = False,
     ) -> None:
-        """Remember where a run's cards are and what they show; with an audit event if named."""
+        """Remember where a run's cards are and what they show; with an audit event if named.
+
+        ``mended``: all of them were drawn again, as `refuse` asked.
+        """
         command = {
+            "mended": mended,
             "cards": json.dumps([card.model_dump() for card in cards]),
             "event": event,
             "fields": ',"by":null' + spliced({"from": "slack", "reason": reason}),
         }
-        await self._about_run(lua.CARD, run, command, [self._call_key(run)])
-
-    # resumes
-
-    async def start_resume(
-        self, run: Run, token: str, body: str, *, by: Mapping[str, Any] | None = None
-    ) -> tuple[str, str] | None:
-        """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time.
-
-        None if the run is gone, or the lease is no longer ours.
-        """
-        fields = f',"by":{json.dumps(by)},"from":"host"'
-        command = {"token": token, "body": body, "key": f"{run.id}:1", "fields": fields}
-        frozen = await self._about_run(lua.START_RESUME, run, command)
-        return (frozen[0], frozen[1]) if frozen else None
-
-    async def end_resume(
-        self,
-        run: Run,
-        token: str,
-        *,
-        status: str,
-        by: Mapping[str, Any],
-        retry_at: int | None = None,
-        error: str | None = None,
-    ) -> bool:
-        """Say what became of a claimed run. Returns whether the lease was held."""
-        command: dict[str, Any] = {
-            "token": token,
-            "status": status,
-            "event": f"run.{status}",
-            "by": json.dumps(by),
-            "fields": spliced({"by": by, "from": "host", "reason": self.record.text(error)}),
-        }
-        if error:
-            command["error"] = error
-        if retry_at is not None:
-            command["retry_at"] = retry_at
-        return bool(await self._about_run(lua.END_RESUME, run, command) == "ended")
+        await self.about_run(lua.CARD, run, command, [self._call_key(run)])
 
     # agenda and queues
 
@@ -278,7 +267,7 @@ class Store:
 
     async def claim(self, queue: str, partition: int, *, lease_ms: int, limit: int, token: str) -> list[Due]:
         """Take up to ``limit`` members that are due, for ``lease_ms``."""
-        with reachable():
+        async with reachable():
             flat = await lua.CLAIM(
                 self._fast, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
             )
@@ -295,12 +284,12 @@ class Store:
         args: list[str | int] = [token, int(tried)]
         for member, retry_at in members.items():
             args += [member, "" if retry_at is None else retry_at]
-        with reachable():
+        async with reachable():
             return int(await lua.FINISH(self._redis, [queue, leases(queue)], args))
 
     async def next_due(self, queue: str) -> int | None:
         """When the first member falls due, in ms."""
-        with reachable():
+        async with reachable():
             first = await self._fast.execute_command("ZRANGE", queue, 0, 0, "WITHSCORES", withscores=True)
         return int(first[0][1]) if first else None
 
@@ -319,7 +308,7 @@ class Store:
         With ``names``: those that stand in one of these indexes. ``start`` is the newest to begin with.
         """
         sources = [
-            self._partition_ids(key, start, page)
+            self.newest_first(key, (start[0], f"{start[1]}~") if start else None, page)
             for keys in map(Keys, range(self.partitions))
             for key in (map(keys.index, names) if names else [keys.open if only_open else keys.runs])
         ]
@@ -329,17 +318,18 @@ class Store:
                 yield item
             last = item
 
-    async def _partition_ids(
-        self, key: str, start: tuple[int, str] | None, page: int
+    async def newest_first(
+        self, key: str, before: tuple[int, str] | None, page: int
     ) -> AsyncGenerator[tuple[int, str]]:
-        position, skip = (start[0], f"{start[1]}~") if start else None, 0
+        """The members of one sorted set, highest first, as (score, member); ``before``: the last one had."""
+        position, skip = before, 0
         while True:
             highest: str | int = position[0] if position else "+inf"
-            with reachable():
+            async with reachable():
                 rows = await self._redis.zrevrangebyscore(
                     key, highest, "-inf", start=skip, num=page, withscores=True
                 )
-            found = [(int(made), run_id) for run_id, made in rows]
+            found = [(int(score), member) for member, score in rows]
             fresh = [item for item in found if position is None or item < position]
             for item in fresh:
                 yield item
@@ -357,7 +347,7 @@ class Store:
     async def keep_due(self, partition: int, member: str) -> None:
         """Put a member on the agenda now, unless it is there."""
         agenda = self.agenda(partition)
-        with reachable():
+        async with reachable():
             await self._redis.zadd(agenda, {member: self.clock.now_ms()}, nx=True)
 
     async def forget(self, partition: int, before_ms: int, limit: int) -> int:
@@ -366,7 +356,7 @@ class Store:
         One whose host never took it up is `run.lost` in the audit. One that a host has in hand stays for its lease.
         """
         keys = Keys(partition)
-        with reachable():
+        async with reachable():
             found = await self._redis.zrange(
                 keys.settled, "-inf", f"({before_ms}", byscore=True, offset=0, num=limit
             )
@@ -377,24 +367,26 @@ class Store:
             "fields": ',"by":null' + spliced({"from": "clock", "reason": "retention"}),
         }
         for run_id, host in zip(found, hosts, strict=True):
-            await self._about(lua.FORGET, run_id, host or "", (), command, [keys.state(run_id)])
+            await self.about(lua.FORGET, run_id, host or "", (), command, [keys.state(run_id), keys.dead])
         return len(found)
 
     # how a script is called
 
-    def _of(self, run_id: str) -> Keys:
+    def keys_of(self, run_id: str) -> Keys:
+        """The keys of a run's partition. Raises NotFound for what is no run's id."""
         return Keys(partition_of(run_id, self.partitions))
 
     def _call_key(self, run: Run) -> str:
         """A key that stands for one call, however often the client sends it."""
-        return self._of(run.id).heard(new_token())
+        return self.keys_of(run.id).heard(new_token())
 
-    async def _about_run(
+    async def about_run(
         self, script: lua.Script, run: Run, command: Mapping[str, Any], extra_keys: Sequence[str] = ()
     ) -> Any:
-        return await self._about(script, run.id, run.doc.host, run.index, command, extra_keys)
+        """As `about`, for a run that was read."""
+        return await self.about(script, run.id, run.doc.host, run.index, command, extra_keys)
 
-    async def _about(
+    async def about(
         self,
         script: lua.Script,
         run_id: str,
@@ -405,7 +397,7 @@ class Store:
         behind: Sequence[str] = (),
     ) -> Any:
         """Run a script about one run, with the keys and the fields that `_common.lua` wants, and keys behind them."""
-        keys = self._of(run_id)
+        keys = self.keys_of(run_id)
         queue = keys.queue(host)
         now = self.clock.now_ms()
         cmd = {
@@ -424,5 +416,8 @@ class Store:
         names += map(keys.index, index)
         cmd["last_index"] = len(names)
         names += behind
-        with reachable():
-            return await script(self._fast, names, [json.dumps(cmd, ensure_ascii=False)])
+        args = [json.dumps(cmd, ensure_ascii=False)]
+        async with reachable():
+            if self._wait and script.waits:
+                return await script.replicated(self._redis, names, args, wait=self._wait, mark=keys.mark)
+            return await script(self._fast, names, args)

@@ -73,7 +73,9 @@ async def test_a_reason_for_a_rejection_reaches_the_agent(world: World) -> None:
 @pytest.mark.parametrize("policy", ["on_reject", "always"])
 async def test_a_policy_that_wants_a_reason_gets_one_for_each_rejection(world: World, policy: Any) -> None:
     run = await world.api.open(wanting(world, policy={"reason": policy}))
-    opened = await world.ana.click("Reject", message=await world.card(run))
+    card = await world.card(run)
+    assert world.buttons(run) == ["Approve", "Reject with reason"]
+    opened = await world.ana.click("Reject with reason", message=card)
     assert opened.modal
     assert (await world.api.run(run))["status"] == "waiting"
     await world.ana.fill({words.REASON_LABEL: "not today"})
@@ -172,7 +174,7 @@ async def test_a_rejection_with_a_duty_to_give_a_reason_works_from_the_long_view
     opened = await world.ana.click("View in full", message=await world.card(run))
     while "Next" in labels_of(front(opened)):
         opened = await world.ana.click("Next")
-    await world.ana.click("Reject")
+    await world.ana.click("Reject with reason")
     await world.ana.fill({words.REASON_LABEL: "too many"})
     assert (await world.ana.submit()).modal is None
     assert (await decided(world, run))["reason"] == "too many"

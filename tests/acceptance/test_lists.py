@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bot import words
+from bot.listeners.inbox import SHOWN
+from bot.slack.client import CLICK_TIMEOUT_S
 from tests.acceptance.world import Json, World
 from tests.runs import approval, ask, body, question_call
 
@@ -88,3 +92,94 @@ async def test_a_home_that_slack_does_not_take_comes_with_the_next_opening(world
     await world.slack.wait_for(lambda: world.slack.called("views.publish"))
     await world.ana.open_home()
     assert words.HOME_EMPTY in world.ana.text(await world.slack.wait_for(lambda: world.ana.home or {}))
+
+
+def approvals(world: World, count: int, *names: str, **more: Any) -> Json:
+    """A run without a card of so many approvals for these people."""
+    policy = {"approvers": [*(world.ids[name] for name in names), "key:agent"]}
+    items = [approval(f"a{number}", tool_name=f"tool_{number}") for number in range(count)]
+    return body([], items, **{"policy": policy, "place": None, **more})
+
+
+async def test_gates_shows_the_newest_and_says_that_there_are_more(http_world: World) -> None:
+    world = http_world
+    await world.api.open(approvals(world, SHOWN + 1, "ana"))
+    shown = await gates(world, "ana")
+    assert SHOWN == 20
+    assert [f"tool_{number}\n" in shown for number in range(21)] == [False, *[True] * 20]
+    assert words.LIST_MORE.format(count=20) in shown
+    assert await gates(world, "dan") == shown
+
+
+async def test_a_look_up_that_fails_is_owned_up_to(world: World) -> None:
+    await world.api.open(body([question_call("q", ask())], place={"channel": world.ops}, policy={}))
+    world.slack.fail("conversations.members", status=500)
+    assert words.LIST_EMPTY_UNSURE in await gates(world, "ben")
+    await world.api.open(approvals(world, 1, "ben"))
+    world.slack.fail("conversations.members", status=500)
+    shown = await gates(world, "ben")
+    assert "tool_0" in shown
+    assert words.LIST_UNSURE in shown
+    shown = await gates(world, "ben")
+    assert "Which scope should be used?" in shown
+    assert words.LIST_UNSURE not in shown
+
+
+async def test_an_admin_who_cannot_be_verified_is_told_that_not_all_was_checked(empty_world: World) -> None:
+    world = empty_world
+    group = world.slack.add_group("admins", ["cho"])
+    await world.start(ASKGATE_ADMINS=group)
+    await world.api.open(approvals(world, 1, "ana"))
+    world.slack.fail("usergroups.users.list", status=500)
+    assert words.LIST_EMPTY_UNSURE in await gates(world, "cho")
+    assert "tool_0" in await gates(world, "cho")
+
+
+async def test_many_channels_are_looked_up_while_slack_still_waits(http_world: World) -> None:
+    world = http_world
+    for number in range(25):
+        channel = world.slack.add_channel(f"c{number}", ["ana"])
+        await world.api.open(
+            body([question_call("q", ask(f"Question {number:02}?"))], place={"channel": channel}, policy={})
+        )
+    world.slack.fail("conversations.members", delay=0.2, times=25)
+    shown = await gates(world, "ana")
+    assert [f"Question {number:02}?" in shown for number in range(25)] == [False] * 5 + [True] * 20
+    assert words.LIST_UNSURE not in shown
+
+
+async def test_a_channel_that_slack_is_slow_about_holds_up_neither_the_rest_nor_the_answer(
+    http_world: World,
+) -> None:
+    world = http_world
+    await world.api.open(body([question_call("q", ask())], place={"channel": world.ops}, policy={}))
+    await world.api.open(approvals(world, 3, "ana"))
+    world.slack.fail("conversations.members", delay=CLICK_TIMEOUT_S + 0.5)
+    shown = await gates(world, "ana")
+    assert [f"tool_{number}" in shown for number in range(3)] == [True] * 3
+    assert words.LIST_UNSURE in shown
+
+
+async def test_each_line_of_the_list_and_of_the_home_leads_to_its_card(world: World) -> None:
+    run = await world.api.open(body([question_call("q", ask())], place={"channel": world.ops}, policy={}))
+    card = await world.card(run)
+    link = f"{world.slack.url}/archives/{world.ops}/p{card['ts'].replace('.', '')}"
+    await gates(world, "ana")
+    assert opened(world.private("ana", world.lobby)[-1]) == [link]
+    assert (await world.ana.click(words.OPEN_CARD, message=world.private("ana", world.lobby)[-1])).ok
+    await world.ana.open_home()
+    assert opened(await world.slack.wait_for(lambda: world.ana.home or {})) == [link]
+    assert len(world.slack.called("chat.getPermalink")) == 1
+
+
+async def test_a_list_whose_links_cannot_be_had_goes_without(world: World) -> None:
+    run = await world.api.open(body([question_call("q", ask())], place={"channel": world.ops}, policy={}))
+    await world.card(run)
+    world.slack.fail("chat.getPermalink", status=500)
+    assert "Which scope should be used?" in await gates(world, "ana")
+    assert opened(world.private("ana", world.lobby)[-1]) == []
+
+
+def opened(thing: Json) -> list[str]:
+    """Where the buttons beside the lines lead to."""
+    return [block["accessory"]["url"] for block in thing["blocks"] if "accessory" in block]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot import words
+from bot.sandbox.blocks import REQUIRED
 from tests.acceptance.world import Json, World, front
 from tests.runs import ask, body, question_call
 
@@ -45,7 +46,7 @@ async def test_one_click_on_an_option_settles_a_lone_question(world: World) -> N
     result = (await world.api.settled(run))["calls"]["q"]
     assert result["value"] == {"answers": {SCOPE: "Focused"}}
     assert result["by"] == [{"team": "T0LOCAL", "user": world.ids["ana"]}]
-    assert "Broad" not in await world.shows(run, "Answered by @ana", "Focused")
+    await world.shows(run, "Answered by @ana", "→ Focused", "Not taken: Broad")
     assert world.buttons(run) == []
 
 
@@ -71,7 +72,7 @@ async def test_a_multi_select_waits_for_submit(world: World) -> None:
 async def test_submit_with_nothing_picked_is_told_privately(world: World) -> None:
     run = await world.api.open(lone(world, "build", "cache", multi=True))
     assert (await world.ana.click("Submit", message=await world.card(run))).ok
-    await world.told("ana", "Pick an answer", "0 of 1")
+    await world.told("ana", "Choose at least one")
     world.nobody_else_told("ana")
     assert (await world.api.run(run))["status"] == "waiting"
 
@@ -176,14 +177,15 @@ async def test_the_form_says_at_each_field_what_is_wrong_and_then_takes_the_answ
     opened = await world.ana.click("Answer in a form", message=await world.card(run))
     assert all(text in world.ana.text(front(opened)) for text in (SCOPE, FOLDERS, REGION))
     wrong = await world.ana.submit()
-    assert set(wrong.errors.values()) == {words.PICK_OR_WRITE}
+    assert set(wrong.errors.values()) == {REQUIRED}
     assert [label.partition(":")[0] for label in wrong.errors] == ["Scope", "Folders", "Region"]
 
     scope, folders, region = wrong.errors
+    await world.ana.fill({scope: words.FORM_WRITTEN, folders: ["build", "cache"], region: "South"})
+    assert (await world.ana.submit()).errors == {words.FORM_OTHER: words.WRITE_SOMETHING}
     await world.ana.fill({scope: "Focused", words.FORM_OTHER: "Something wider"})
-    both = await world.ana.submit()
-    assert both.errors == {words.FORM_OTHER: words.NOT_BOTH}
-    await world.ana.fill({words.FORM_OTHER: "", folders: ["build", "cache"], region: "South"})
+    assert (await world.ana.submit()).errors == {words.FORM_OTHER: words.NOT_BOTH}
+    await world.ana.fill({words.FORM_OTHER: ""})
     assert (await world.ana.submit()).modal is None
     assert await answered(world, run) == {
         "answers": {SCOPE: "Focused", FOLDERS: ["build", "cache"], REGION: "South"}
@@ -202,10 +204,29 @@ async def test_the_form_opens_with_what_was_picked_on_the_card(world: World) -> 
     assert await answered(world, run) == {"answers": {SCOPE: "Broad", FOLDERS: ["logs"], REGION: "North"}}
 
 
-async def test_a_form_with_a_general_response_may_leave_questions_open(world: World) -> None:
+async def test_no_question_of_the_form_is_called_optional_and_each_takes_a_text_of_ones_own(
+    world: World,
+) -> None:
     run = await world.api.open(three(world))
-    opened = await world.ana.click("Answer in a form", message=await world.card(run))
-    await world.ana.fill({labels(front(opened))[0]: "Broad", words.RESPONSE_LABEL: "The rest is yours"})
+    opened = front(await world.ana.click("Answer in a form", message=await world.card(run)))
+    asked = [block for block in opened["blocks"] if block["type"] == "input" and not block["optional"]]
+    assert [block["label"]["text"].partition(":")[2].strip() for block in asked] == [SCOPE, FOLDERS, REGION]
+    scope, folders, region = (block["label"]["text"] for block in asked)
+    await world.ana.fill({scope: "Broad", folders: "Something else", region: "South"})
+    await world.ana.fill({words.RESPONSE_LABEL: "Quickly, please", scope: "Something else"})
+    await world.ana.fill({words.FORM_OTHER: "Just this once", folders: ["logs"]})
+    assert (await world.ana.submit()).modal is None
+    assert await answered(world, run) == {
+        "answers": {SCOPE: "Just this once", FOLDERS: ["logs"], REGION: "South"},
+        "response": "Quickly, please",
+    }
+
+
+async def test_a_general_response_goes_beside_the_picks_and_may_leave_questions_open(world: World) -> None:
+    run = await world.api.open(three(world))
+    await world.ana.click("Broad", message=await world.card(run))
+    await world.ana.click("General response", message=await world.card(run))
+    await world.ana.fill({words.RESPONSE_LABEL: "The rest is yours"})
     assert (await world.ana.submit()).ok
     assert await answered(world, run) == {"answers": {SCOPE: "Broad"}, "response": "The rest is yours"}
 

@@ -122,7 +122,7 @@ class World:
         try:
             async for key in client.scan_iter("ag:*:agenda"):
                 for member in await client.zrange(key, 0, -1):
-                    if member.startswith("card:"):
+                    if member.startswith(("card:", "remind:")):
                         await client.zadd(key, {member: 0})
         finally:
             await client.aclose()
@@ -160,37 +160,47 @@ class World:
 
     # cards
 
-    def parts(self, run: Json) -> list[Json]:
-        """The messages that show a run, in their order, known by their metadata."""
-        found = []
-        for message in [m for channel in self.slack.world.channels for m in self.slack.messages(channel)]:
-            payload = (message.get("metadata") or {}).get("event_payload", {})
-            if payload.get("run") == run["id"]:
-                found.append((payload["part"], message))
+    def about(self, run: Json) -> list[tuple[Json, Json]]:
+        """Every message about a run, with the metadata by which it is known."""
+        messages = [m for channel in self.slack.world.channels for m in self.slack.messages(channel)]
+        known = [((m.get("metadata") or {}).get("event_payload", {}), m) for m in messages]
+        return [(payload, message) for payload, message in known if payload.get("run") == run["id"]]
+
+    def parts(self, run: Json, copy: int = 0) -> list[Json]:
+        """The messages that show a run, in their order; ``copy`` 1 are those where it was escalated to."""
+        found = [
+            (payload["part"], message)
+            for payload, message in self.about(run)
+            if "part" in payload and payload.get("copy", 0) == copy
+        ]
         return [message for _, message in sorted(found, key=lambda pair: pair[0])]
 
-    async def card(self, run: Json, part: int = 0) -> Json:
+    def reminders(self, run: Json) -> list[Json]:
+        """The reminders of a run, oldest first."""
+        return [message for payload, message in self.about(run) if "reminder" in payload]
+
+    async def card(self, run: Json, part: int = 0, copy: int = 0) -> Json:
         """Wait for a message of a run's card."""
-        await self.slack.wait_for(lambda: len(self.parts(run)) > part, WAIT_S)
-        return self.parts(run)[part]
+        await self.slack.wait_for(lambda: len(self.parts(run, copy)) > part, WAIT_S)
+        return self.parts(run, copy)[part]
 
-    def text(self, run: Json) -> str:
+    def text(self, run: Json, copy: int = 0) -> str:
         """All that a run's card says."""
-        return "\n".join(self.slack.text_of(message) for message in self.parts(run))
+        return "\n".join(self.slack.text_of(message) for message in self.parts(run, copy))
 
-    async def shows(self, run: Json, *words: str) -> str:
+    async def shows(self, run: Json, *words: str, copy: int = 0) -> str:
         """Wait until a run's card says all of these words."""
         try:
-            await self.slack.wait_for(lambda: all(word in self.text(run) for word in words), WAIT_S)
+            await self.slack.wait_for(lambda: all(word in self.text(run, copy) for word in words), WAIT_S)
         except TimeoutError:
-            raise AssertionError(f"the card does not say {words}, but {self.text(run)!r}") from None
-        return self.text(run)
+            raise AssertionError(f"the card does not say {words}, but {self.text(run, copy)!r}") from None
+        return self.text(run, copy)
 
-    def buttons(self, run: Json) -> list[str]:
+    def buttons(self, run: Json, copy: int = 0) -> list[str]:
         """The words of all buttons on a run's card."""
         return [
             element["text"]["text"].removesuffix("…")
-            for message in self.parts(run)
+            for message in self.parts(run, copy)
             for block in message["blocks"]
             for element in block.get("elements", ())
             if element["type"] == "button"

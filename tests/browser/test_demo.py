@@ -20,16 +20,16 @@ SLOW_MS = 15_000
 
 
 async def thread_of(page: Page, url: str) -> Locator:
+    """The demo's thread, which the printed address opens."""
     await page.goto(url)
-    await page.get_by_role("main").get_by_role("button", name="1 reply").click()
     return page.get_by_role("complementary", name="Thread")
 
 
 async def test_the_demo_shows_question_multi_select_approval_and_an_explicit_failure(
     page: Page, tmp_path: Path
 ) -> None:
-    async with demo(tmp_path / "demo", 0, last_timeout_s=3) as url:
-        thread = await thread_of(page, url)
+    async with demo(tmp_path / "demo", 0, last_timeout_s=3) as running:
+        thread = await thread_of(page, running.page)
         await expect(thread.get_by_text("How far should the clean-up go?")).to_be_visible()
         await thread.get_by_role("button", name="Focused").click()
         await expect(thread.get_by_text("Thank you. Scope: Focused.")).to_be_visible()
@@ -53,8 +53,10 @@ async def test_the_demo_shows_question_multi_select_approval_and_an_explicit_fai
         # nobody answers the last question
         await expect(thread.get_by_text("Expired: nobody decided in time")).to_be_visible(timeout=SLOW_MS)
         await expect(thread.get_by_text("I got no answer (expired)")).to_be_visible(timeout=SLOW_MS)
-        await expect(thread.get_by_role("button", name="Decline…")).to_have_count(0)
+        await expect(thread.get_by_text("Shall I start over?")).to_be_visible()
         await page.screenshot(path=OUT / "demo-expired.png")
+        await thread.get_by_role("button", name="Again").click()
+        await expect(thread.get_by_text("How far should the clean-up go?")).to_have_count(2)
 
 
 @asynccontextmanager
@@ -93,9 +95,7 @@ async def test_ctrl_c_stops_the_demo_and_the_next_start_finds_what_was_pending(
         await thread.get_by_role("button", name="Broad").click()
         await expect(thread.get_by_text("Which folders may I look into?")).to_be_visible()
     async with started(tmp_path / "demo") as url:
-        await page.goto(url)
-        await page.get_by_role("main").get_by_role("button", name="3 replies").click()
-        thread = page.get_by_role("complementary", name="Thread")
+        thread = await thread_of(page, url)
         await thread.get_by_role("combobox").click()
         await page.get_by_role("listbox").get_by_role("option", name="cache").click()
         await page.keyboard.press("Escape")

@@ -419,3 +419,43 @@ async def test_a_lost_server_is_announced_and_what_was_missed_appears(page: Page
         await expect(page.get_by_text("back again")).to_be_visible()
         await expect(page.get_by_text("Reconnecting…")).to_be_hidden()
         await page.close()
+
+
+async def test_text_without_styles_keeps_its_signs(page: Page, desk: Desk) -> None:
+    text = "Wrong *folders* and _more_ `code`\n&lt;b&gt; <@" + desk.ben + ">"
+    await desk.client.chat_postMessage(channel=desk.channel, text=text, mrkdwn=False)
+    body = (await opened(page, desk)).locator(".message-body")
+    await expect(body).to_have_text("Wrong *folders* and _more_ `code`\n<b> @Ben")
+    await expect(body.locator("strong, em, code, b")).to_have_count(0)
+    await expect(body.locator(".mention")).to_have_text(["@Ben"])
+
+
+async def test_the_page_reaches_no_other_host_even_if_a_script_wants_to(page: Page, desk: Desk) -> None:
+    async with LocalSlack() as other:
+        await opened(page, desk)
+        blocked = await page.evaluate(TRIES, other.url)
+        assert set(blocked) == {"connect-src", "img-src", "script-src-elem", "style-src-elem", "form-action"}
+        assert "owned" not in await page.title()
+
+
+TRIES = """
+async (host) => {
+  const blocked = [];
+  document.addEventListener("securitypolicyviolation", (event) => blocked.push(event.effectiveDirective));
+  const put = (name, more) => document.body.append(Object.assign(document.createElement(name), more));
+  await fetch(`${host}/ui/state`, { mode: "no-cors" }).catch(() => null);
+  put("img", { src: `${host}/a.png` });
+  put("script", { src: `${host}/static/main.js` });
+  put("script", { textContent: "document.title = 'owned'" });
+  put("link", { rel: "stylesheet", href: `${host}/static/style.css` });
+  const form = Object.assign(document.createElement("form"), { action: `${host}/`, method: "post" });
+  document.body.append(form);
+  form.submit();
+  const until = performance.now() + 3000;
+  while (new Set(blocked).size < 5 && performance.now() < until) {
+    await new Promise((go) => setTimeout(go, 20));
+  }
+  return blocked;
+}
+"""
+"""Tries every way out of the page, and tells which of the policy's directives stopped it."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.anything import spoilt, values
 from tests.integration.conftest import KEY_POLICY, Api
 from tests.runs import FOCUSED, Json, approval, body, question_call
 
@@ -16,26 +16,6 @@ few = settings(
     max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-words = st.sampled_from(
-    ["", " ", "U1", "C1", "key:ci", "anyone", "ask_user_question", "question-1", "call-2", "api", "approve", "answer",
-     "returned", "failed", "pending", "\x00", "\u202e", "\ud800", "<!channel>", "é" * 300, "{}", "[1"]
-)  # fmt: skip
-scalars = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**25), 10**25)
-    | st.floats(allow_nan=True, allow_infinity=True)
-    | words
-    | st.text(max_size=8)
-)
-values = st.recursive(
-    scalars,
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(words | st.text(max_size=4), inner, max_size=3)
-    ),
-    max_leaves=8,
 )
 
 RUN = body(
@@ -64,31 +44,9 @@ BODIES: list[tuple[str, Json]] = [
     ("/gates/{gate}/decide", DECIDE),
     ("/resumes/claim", {"host": "api", "max": 3, "wait_s": 0, "lease_s": 5}),
     ("/resumes/{run}/ack", {"lease": "l"}),
-    ("/resumes/{run}/nack", {"lease": "l", "retry_in_s": 1, "error": "e"}),
+    ("/resumes/{run}/nack", {"lease": "l", "retry_in_s": 1, "error": "e", "final": True, "lost": False}),
+    ("/runs/{run}/reopen", {"timeout_s": 60}),
 ]
-
-
-def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """The path of every value in a body."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(found for step, item in items for found in places(item, (*path, step)))]
-
-
-def put(value: Any, path: tuple[str | int, ...], given: Any) -> Any:
-    if not path:
-        return given
-    if isinstance(value, dict):
-        return {k: put(v, path[1:], given) if k == path[0] else v for k, v in value.items()}
-    return [put(v, path[1:], given) if n == path[0] else v for n, v in enumerate(value)]
-
-
-@st.composite
-def spoilt(draw: st.DrawFn, whole: Json) -> Any:
-    """A body that is right but for one or two places."""
-    made: Any = whole
-    for _ in range(draw(st.integers(1, 2))):
-        made = put(made, draw(st.sampled_from(places(made))), draw(values))
-    return made
 
 
 NAMES = st.sampled_from(
@@ -118,6 +76,6 @@ async def test_no_bytes_break_a_route(api: Api, raw: bytes) -> None:
 
 
 @few
-@given(path=st.sampled_from(["/gates", "/audit"]), params=st.dictionaries(NAMES, TEXTS, max_size=2))
+@given(path=st.sampled_from(["/gates", "/runs", "/audit"]), params=st.dictionaries(NAMES, TEXTS, max_size=2))
 async def test_no_query_breaks_a_list(api: Api, path: str, params: dict[str, str]) -> None:
     await api.send("GET", path, params=params)

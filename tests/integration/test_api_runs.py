@@ -72,6 +72,7 @@ async def test_a_run_is_created_with_its_gates_and_where_to_read_it(api: Api) ->
         ],
         "results": None,
         "error": None,
+        "attempt": 1,
     }
     assert response.headers["Location"] == f"/api/v1/runs/{run['id']}"
     assert await api.get(f"/runs/{run['id']}") == run

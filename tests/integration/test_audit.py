@@ -18,20 +18,29 @@ from redis.asyncio import Redis
 from core.audit import ChainBroken, Event, Position, digest
 from core.clock import Clock, WallClock
 from core.engine import ResumeEngine
-from core.errors import AlreadySettled, AskgateError, CoverageMismatch, LeaseLost, NotAllowed, NotWaiting
+from core.errors import (
+    AlreadySettled,
+    AskgateError,
+    CoverageMismatch,
+    Invalid,
+    LeaseLost,
+    NotAllowed,
+    NotWaiting,
+)
 from core.gates import Action
-from core.policy import Key
+from core.policy import Key, Person
 from core.record import Record
 from core.redaction import DEFAULT_FIELDS, MASK, Patterns, Redaction
 from core.runs import Card, Run
 from core.store import lua
 from core.store.keys import Keys
 from core.store.store import Store
-from tests.conftest import ANA, BEN, CHO
+from tests.conftest import ANA, BEN, CHO, HOME
 from tests.runs import FOCUSED, approval, question_call, run_request
 from tests.stores import Lossy, engine_on, events
 
 CI = Key(key="ci")
+ADMIN = Person(team=HOME, user="U9")
 NewEngine = Callable[[], ResumeEngine]
 
 
@@ -281,6 +290,31 @@ async def test_a_refusal_that_is_about_a_whole_run_is_written_down(engine: Resum
     assert {e["gate"] for e in refusals} == {None}
 
 
+async def test_who_may_not_amend_a_gate_is_written_down(engine: ResumeEngine) -> None:
+    run = await opened(engine, [], [approval()])
+    gate = run.gates[0].id
+    attempts: list[tuple[type[AskgateError], Any]] = [
+        (NotAllowed, lambda: engine.amendments.extend(gate, 60, by=ANA, via="slack")),
+        (NotAllowed, lambda: engine.amendments.reassign(gate, ["U2"], by=BEN, via="slack")),
+        (NotAllowed, lambda: engine.amendments.delegate(gate, ANA, by=ADMIN, via="slack")),
+        (Invalid, lambda: engine.amendments.extend(gate, 0, by=ADMIN, via="slack")),
+        (AlreadySettled, lambda: engine.amendments.extend(gate, 60, by=ADMIN, via="slack")),
+    ]
+    for error, call in attempts:
+        if error is AlreadySettled:
+            await engine.cancel(run.id, None, by=CI, via="api")
+        with pytest.raises(error):
+            await call()
+    refusals = [e for e in await events(engine, run.id) if e["event"] == "gate.refused"]
+    assert [(e["by"]["user"], e["reason"], e["from"]) for e in refusals] == [
+        ("U1", "not-allowed", "slack"),
+        ("U2", "not-allowed", "slack"),
+        ("U9", "not-allowed", "slack"),
+        ("U9", "invalid", "slack"),
+        ("U9", "already-settled", "slack"),
+    ]
+
+
 async def test_each_hand_out_to_a_host_and_each_return_is_written_down(engine: ResumeEngine) -> None:
     run = await opened(engine)
     await engine.cancel(run.id, None, by=CI, via="api")
@@ -367,7 +401,7 @@ async def keeping(
 ) -> AsyncIterator[ResumeEngine]:
     """An engine that hides things, and keeps values in the audit or not."""
     redaction = Redaction.of(DEFAULT_FIELDS, Patterns(["sk-[a-z0-9]+"]))
-    async with engine_on(redis_url, Record(redaction, keeps_values=request.param)) as engine:
+    async with engine_on(redis_url, record=Record(redaction, keeps_values=request.param)) as engine:
         yield engine
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from core.clock import iso
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
 from core.gates import Action, Outcome
 from core.runs import Run
 from tests.conftest import ANA
-from tests.runs import FOCUSED, approval, ask, question_call, run_request
+from tests.runs import FOCUSED, approval, ask, form_call, link_call, question_call, run_request
 from tests.shell import Shell, bare
 from tests.stores import events
 
@@ -262,3 +263,72 @@ async def test_a_store_that_is_away_or_another_is_said_in_one_line(shell: Shell)
     cluster = await shell("gates", "list", "--set", "ASKGATE_REDIS_URL=redis+cluster://a:1")
     assert cluster.code == 2
     assert "redis+cluster:// is not served" in cluster.err
+
+
+# the other kinds, and amendments
+
+
+async def test_a_form_is_shown_and_filled_in_from_a_shell(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, [form_call(title="Book a room")], policy=BY_CLI)
+    gate = run.gates[0].id
+    assert (await shell("gates", "list")).lines[0].endswith("\tBook a room")
+    shown = (await shell("gates", "show", gate)).out
+    assert all(
+        word in shown for word in ('"title": "Book a room"', '"name": "city"', "accept, decline, cancel")
+    )
+    wrong = await shell("gates", "decide", gate, "accept", "--values", '{"town": 1}')
+    assert (wrong.code, "city: this is required" in wrong.err) == (1, True)
+    said = await shell("gates", "decide", gate, "accept", "--values", '{"city": "Bonn"}')
+    assert (said.code, said.out) == (0, f"{gate} is answered.\n")
+
+
+async def test_a_link_is_shown_and_dismissed_from_a_shell(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, [link_call(url="https://example.com/x")], policy=BY_CLI)
+    gate = run.gates[0].id
+    assert '"url": "https://example.com/x"' in (await shell("gates", "show", gate)).out
+    said = await shell("gates", "decide", gate, "cancel")
+    assert (said.code, said.out) == (0, f"{gate} is declined.\n")
+    assert (await engine.run(run.id)).results()["calls"]["link"]["action"] == "cancel"  # type: ignore[index]
+
+
+async def test_arguments_are_edited_and_an_approval_is_for_always_from_a_shell(
+    engine: ResumeEngine, shell: Shell
+) -> None:
+    asked = [approval("a"), approval("b", always=["delete_file in /tmp"])]
+    run = await opened(engine, [], asked, policy=BY_CLI | {"edits": True})
+    first, second = (gate.id for gate in run.gates)
+    override = '{"override_args": {"path": "/tmp/b"}}'
+    assert (await shell("gates", "decide", first, "approve", "--values", override)).code == 0
+    shown = (await shell("gates", "show", first)).out
+    assert "edited       by key:cli" in shown
+    assert '"new": "/tmp/b"' in shown
+    assert "saves        delete_file in /tmp" in (await shell("gates", "show", second)).out
+    assert (await shell("gates", "decide", second, "approve_always")).out == f"{second} is approved.\n"
+
+
+async def test_a_deadline_is_put_off_from_a_shell(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, timeout_s=60)
+    gate = run.gates[0]
+    said = await shell("gates", "extend", gate.id, "1h30m")
+    later = (await engine.run(run.id)).gates[0].deadline
+    assert later == gate.deadline + 5_400_000
+    assert said.out == f"{gate.id} is open until {iso(later)}.\n"
+    far = await shell("gates", "extend", gate.id, "31d")
+    assert (far.code, "30 days" in far.err) == (1, True)
+    for text in ("2", "h", "1w", "-2h", "1h 2m"):
+        wrong = await shell("gates", "extend", gate.id, "--", text)
+        assert (wrong.code, "wanted one such as 90s" in wrong.err) == (2, True)
+    extended = [e for e in await events(engine, run.id) if e["event"] == "gate.extended"]
+    assert [e["by"] for e in extended] == [{"key": "cli"}]
+
+
+async def test_a_gate_is_handed_to_others_from_a_shell(engine: ResumeEngine, shell: Shell) -> None:
+    run = await opened(engine, [], [approval()])
+    gate = run.gates[0].id
+    said = await shell("gates", "reassign", gate, "U7", "key:cli")
+    assert said.out == f"{gate} may be decided by U7, key:cli.\n"
+    wrong = await shell("gates", "reassign", gate, "ana")
+    assert (wrong.code, "'ana': wanted a user" in wrong.err) == (2, True)
+    assert (await shell("gates", "decide", gate, "approve")).out == f"{gate} is approved.\n"
+    late = await shell("gates", "reassign", gate, "U8")
+    assert (late.code, late.err) == (1, "askgate: This was settled already.\n")

@@ -61,6 +61,7 @@ async def test_an_answer_and_an_approval_resume_the_run(engine: ResumeEngine) ->
         "gate.settled",
         "gate.settled",
         "run.settled",
+        "run.claimed",
         "run.resumed",
     ]
 
@@ -365,6 +366,17 @@ async def test_a_cancel_whose_reply_was_lost_did_cancel(lossy: tuple[ResumeEngin
     assert await engine.undeliverable(two.id, "gone") == 2
     assert losing.lost == 2
     assert [e["event"] for e in await events(engine, one.id)].count("gate.settled") == 1
+
+
+async def test_an_extension_whose_reply_was_lost_counts_once(lossy: tuple[ResumeEngine, Lossy]) -> None:
+    engine, losing = lossy
+    run = await opened(engine)
+    gate = run.gates[0]
+    losing.lose(lua.AMEND.sha)
+    later = await engine.amendments.extend(gate.id, 60, by=CI, via="api")
+    assert later.gates[0].deadline == gate.deadline + 60_000
+    assert losing.lost == 1
+    assert [e["event"] for e in await events(engine, run.id)].count("gate.extended") == 1
 
 
 async def test_what_was_claimed_by_a_lost_reply_is_not_stranded(lossy: tuple[ResumeEngine, Lossy]) -> None:

@@ -642,9 +642,9 @@ async def test_invariant_05_a_claimer_that_lost_its_lease_before_it_began_gets_n
     [slow] = await engine.store.claim(queue, partition, lease_ms=1000, limit=1, token="slow")
     clock.tick(1)
     fast = await claimed(engine)
-    assert await engine.store.start_resume(run, slow.token, "{}") is None
+    assert await engine.store.handovers.start(run, slow.token, "{}") is None
     await engine.resumes.ack(run.id, fast.lease, by=CI)
-    assert await engine.store.start_resume(run, slow.token, "{}") is None
+    assert await engine.store.handovers.start(run, slow.token, "{}") is None
     assert (await engine.run(run.id)).status == "resumed"
 
 
@@ -668,7 +668,7 @@ async def test_invariant_05_a_deleted_run_leaves_the_queue_and_holds_up_nobody(
     [claim] = await engine.store.claim(
         await _queued(redis, gone), partition.partition, lease_ms=1000, limit=1, token="t"
     )
-    assert await engine.store.start_resume(gone, claim.token, "{}") is None
+    assert await engine.store.handovers.start(gone, claim.token, "{}") is None
     assert not await redis.exists(partition.run(gone.id))
     assert not await redis.zscore(partition.queue("api"), gone.id)
 

@@ -11,11 +11,16 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from bot.cards.card import Message, pack, render
-from core.gates import OFFERED, Action, Decision, Gate, Kind, Outcome, Vote
+from core import approvals as args
+from core.diffs import diff
+from core.escalations import Escalation
+from core.forms import check_form
+from core.gates import Action, Decision, Edit, Gate, Kind, Outcome, Vote
 from core.opening import gate_docs, run_doc
 from core.policy import Actor, Key, Person
 from core.questions import MAX_DESCRIPTION, MAX_HEADER, MAX_LABEL, MAX_QUESTION
-from core.runs import Run, RunRequest
+from core.requests import RunRequest
+from core.runs import Run
 from tests.runs import Json
 
 NOW = 1_700_000_000_000
@@ -134,16 +139,80 @@ def arguments(most: int) -> st.SearchStrategy[Json]:
     return st.dictionaries(texts(60), values, max_size=4)
 
 
+OFFERS = [["accept"], ["accept", "decline"], ["accept", "decline", "cancel"]]
+
+
+@st.composite
+def form_fields(draw: st.DrawFn, number: int) -> Json:
+    """A field of any kind, with a default or without."""
+    kind = draw(st.sampled_from(["text", "number", "integer", "confirm", "select", "multi_select"]))
+    field: Json = {"name": f"{draw(texts(20))}{number}", "kind": kind, "required": draw(st.booleans())}
+    if draw(st.booleans()):
+        field["label"] = draw(texts(8192))
+    if draw(st.booleans()):
+        field["description"] = draw(texts(8192))
+    if kind in ("select", "multi_select"):
+        label = draw(texts(1000))
+        count = draw(st.sampled_from([1, 2, 5, 12]))
+        field["options"] = [{"value": f"v{n}", "label": f"{label}{n}"} for n in range(count)]
+    if draw(st.booleans()):
+        field["default"] = draw(_defaults(field))
+    return field
+
+
+def _defaults(field: Json) -> st.SearchStrategy[Any]:
+    values = [option["value"] for option in field.get("options", ())]
+    return {
+        "text": texts(1000),
+        "number": st.floats(-1e15, 1e15) | st.sampled_from([0, 1e300, 1e-300]),
+        "integer": st.integers(-(2**53) + 1, 2**53 - 1),
+        "confirm": st.booleans(),
+        "select": st.sampled_from(values or ["-"]),
+        "multi_select": st.sampled_from([values[:1], values]),
+    }[field["kind"]]
+
+
+@st.composite
+def form_calls(draw: st.DrawFn) -> Json:
+    """A form of 1 to 32 fields. A few templates make many."""
+    templates = draw(st.lists(form_fields(0), min_size=1, max_size=3))
+    fields = []
+    for number in range(draw(st.sampled_from([1, 2, 5, 32]))):
+        template = templates[number % len(templates)]
+        fields.append({**template, "name": f"{template['name']}{number}"})
+    form: Json = {"fields": fields, "controls": draw(st.sampled_from(OFFERS))}
+    form |= draw(st.fixed_dictionaries({}, optional={"title": texts(8192), "body": texts(8192)}))
+    return {"kind": "form", "tool_name": draw(texts(256)), "form": form}
+
+
+@st.composite
+def link_calls(draw: st.DrawFn) -> Json:
+    """A link with an address up to the longest there is."""
+    host = draw(st.sampled_from(["example.com", "bücher.example", f"{'a' * 60}.{'b' * 60}.example"]))
+    path = draw(st.sampled_from(["", "/a?b=c&d=e", "/" + "&" * 1800, "/\u202e/漢字"]))
+    link: Json = {"controls": draw(st.sampled_from(OFFERS))}
+    link |= draw(st.sampled_from([{"origin": f"https://{host}"}, {"url": f"https://{host}{path}"}]))
+    link |= draw(st.fixed_dictionaries({}, optional={"title": texts(8192), "body": texts(8192)}))
+    return {"kind": "link", "tool_name": draw(texts(256)), "link": link}
+
+
 def calls() -> st.SearchStrategy[Json]:
     asked = question_args().map(lambda args: {"tool_name": "ask_user_question", "args": args})
-    custom = st.fixed_dictionaries({"tool_name": texts(256), "args": arguments(700)})
-    return st.one_of(asked, custom)
+    custom = st.fixed_dictionaries(
+        {"tool_name": texts(256), "args": arguments(700)},
+        optional={"schema": texts(4000).map(lambda text: {"title": text})},
+    )
+    return st.one_of(asked, custom, form_calls(), link_calls())
 
 
 def approvals() -> st.SearchStrategy[Json]:
     return st.fixed_dictionaries(
         {"tool_name": texts(256), "args": arguments(9000)},
-        optional={"reason": texts(4096), "risk": st.sampled_from(["low", "medium", "high", "extra_high"])},
+        optional={
+            "reason": texts(4096),
+            "risk": st.sampled_from(["low", "medium", "high", "extra_high"]),
+            "always": st.lists(texts(1024), max_size=3) | st.just(["漢" * 1024] * 32),
+        },
     )
 
 
@@ -162,6 +231,7 @@ def runs(draw: st.DrawFn) -> Run:
     for number, gate in enumerate(gates):
         category = "approvals" if gate.pop("approval", False) else "calls"
         pending[category].append({"tool_call_id": f"id-{number}", **gate})
+    lone = any("always" in item for item in pending["approvals"])
     return stored(
         {
             "pending": pending,
@@ -169,7 +239,8 @@ def runs(draw: st.DrawFn) -> Run:
             "requester": {"team": "T1", "user": "U" * 32},
             "policy": {
                 "approvers": ["anyone"],
-                "quorum": draw(st.sampled_from([1, 2, 32])),
+                "edits": draw(st.booleans()),
+                "quorum": 1 if lone else draw(st.sampled_from([1, 2, 32])),
                 "reject_quorum": draw(st.sampled_from([1, 2, 32])),
                 "reason": draw(st.sampled_from(["never", "on_reject", "always"])),
             },
@@ -182,7 +253,7 @@ def stored(body: Json) -> Run:
     request = RunRequest.model_validate(body)
     doc = run_doc(RUN_ID, request, "k" * 64, now_ms=NOW, channel="C1")
     gates = [
-        Gate(doc=gate, status="pending", rev=1, deadline=NOW + 3_600_000, created_at=NOW)
+        Gate(doc=gate, policy=gate.policy, status="pending", rev=1, deadline=NOW + 3_600_000, created_at=NOW)
         for gate in gate_docs(doc, request)
     ]
     return Run(doc=doc, status="waiting", rev=1, gates=tuple(gates))
@@ -196,9 +267,21 @@ def people(count: int) -> list[Person]:
     return [Person(team="T1", user=f"U{number:031d}") for number in range(count)]
 
 
+def edited(gate: Gate, args_now: Json, editors: list[Actor] | None = None) -> Gate:
+    """An approval whose arguments somebody changed to these."""
+    if gate.doc.kind is not Kind.APPROVAL or not gate.policy.edits:
+        return gate
+    edits = []
+    for editor in editors or people(1):
+        before, after = args.digest(gate.arguments), args.digest(args_now)
+        changes = diff(gate.arguments, args_now)
+        edits.append(Edit(by=editor, at=NOW, from_digest=before, to_digest=after, diff=changes))
+    return gate.model_copy(update={"edited": args_now, "edits": tuple(edits)})
+
+
 def touched(gate: Gate, text: str) -> Gate:
     """Pending, with drafts by 20 people and one vote less than would settle it either way."""
-    policy, drafts = gate.doc.policy, {}
+    policy, drafts = gate.policy, {}
     if gate.doc.kind is Kind.QUESTION:
         for number, person in enumerate(people(20)):
             entries = [
@@ -218,45 +301,82 @@ def vote(action: Action, by: Actor, comment: str | None = None) -> Vote:
     return Vote(action=action, by=by, at=NOW, via="slack", token="t", comment=comment)
 
 
-def settled(gate: Gate, outcome: Outcome, text: str, voters: list[Actor] | None = None) -> Gate:
-    """Settled with this outcome, ``text`` being all that anybody said."""
-    action = next((a for a in OFFERED[gate.doc.kind] if a.outcome is outcome), None)
+def settled(
+    gate: Gate,
+    outcome: Outcome,
+    text: str,
+    voters: list[Actor] | None = None,
+    action: Action | None = None,
+) -> Gate:
+    """Settled with this outcome (by this action, if several lead to it), ``text`` being all that anybody said."""
+    action = action or next((a for a in gate.doc.offered if a.outcome is outcome), None)
     if action is None:
         decision = Decision(outcome=outcome, at=NOW, via="clock", detail=text)
     else:
-        values = _answer(gate, text) if action is Action.ANSWER else None
+        values = _answer(gate, text) if action in (Action.ANSWER, Action.ACCEPT) else None
         votes = tuple(vote(action, who, text) for who in voters or [*people(1), Key(key="k" * 64)])
         decision = Decision(outcome=outcome, at=NOW, via="api", votes=votes, values=values)
     return gate.model_copy(update={"status": outcome, "decision": decision})
 
 
 def _answer(gate: Gate, text: str) -> Any:
-    if gate.doc.kind is not Kind.QUESTION:
-        return {"said": text}
-    return {"answers": {q.question: [text] * 4 for q in gate.asks.questions}, "response": text}
+    match gate.doc.kind:
+        case Kind.QUESTION:
+            return {"answers": {q.question: [text] * 4 for q in gate.asks.questions}, "response": text}
+        case Kind.FORM:
+            return form_values(gate, text)
+        case Kind.LINK:
+            return None
+    return {"said": text}
 
 
-def outcomes(kind: Kind) -> list[Outcome]:
-    """All the ways in which a gate of this kind may end."""
+def form_values(gate: Gate, text: str) -> Json:
+    """Values for every field of a form, as much as it takes."""
+    assert gate.doc.form
+    found: Json = {}
+    for field in gate.doc.form.all_fields:
+        values = [option.value for option in field.options]
+        given = {"text": text[:900], "confirm": True, "select": (values or [""])[-1], "multi_select": values}
+        found[field.name] = given.get(field.kind, field.default or 0)
+    return check_form(gate.doc.form.all_fields, {name: value for name, value in found.items() if value != ""})
+
+
+def outcomes(gate: Gate) -> list[Outcome]:
+    """All the ways in which a gate may end."""
     nobody = [Outcome.EXPIRED, Outcome.CANCELLED, Outcome.UNDELIVERABLE, Outcome.SUPERSEDED]
-    return [*(action.outcome for action in OFFERED[kind]), *nobody]
+    return [*dict.fromkeys(action.outcome for action in gate.doc.offered), *nobody]
 
 
 def states(run: Run, text: str) -> Iterator[Run]:
-    """The run untouched, touched by many people, settled in every way, and with every other gate settled."""
+    """The run untouched, touched by many people, edited and escalated, settled in every way, and half of it so."""
     yield run
     busy = [touched(gate, text) for gate in run.gates]
     yield with_gates(run, busy)
-    for number in range(len(outcomes(Kind.QUESTION))):
-        done = [
-            settled(gate, outcomes(gate.doc.kind)[number], text, _voters(gate, number)) for gate in run.gates
-        ]
+    some = [edited(gate, {text[:50] or "x": text}, people(3)) for gate in busy]
+    yield escalated(with_gates(run, some))
+    for number in range(6):
+        done = [_settled(gate, number, text) for gate in (some if number % 2 else run.gates)]
         yield with_gates(run, done)
-        yield with_gates(run, [pair[n % 2] for n, pair in enumerate(zip(busy, done, strict=True))])
+        yield escalated(with_gates(run, [pair[n % 2] for n, pair in enumerate(zip(some, done, strict=True))]))
+
+
+def _settled(gate: Gate, number: int, text: str) -> Gate:
+    """Settled in the way of this number."""
+    ways = outcomes(gate)
+    outcome = ways[number % len(ways)]
+    actions = [action for action in gate.doc.offered if action.outcome is outcome]
+    return settled(gate, outcome, text, _voters(gate, number), actions[-1] if actions else None)
+
+
+def escalated(run: Run) -> Run:
+    """A run that was escalated to a channel with the longest id there is."""
+    escalation = Escalation.model_validate({"after_s": 1, "place": {"channel": "C" * 32}})
+    doc = run.doc.model_copy(update={"escalate": escalation})
+    return run.model_copy(update={"doc": doc, "escalated": True})
 
 
 def _voters(gate: Gate, number: int) -> list[Actor]:
-    policy = gate.doc.policy
+    policy = gate.policy
     return list(people((policy.quorum, policy.reject_quorum)[number])) if number < 2 else []
 
 

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 
 from bot import words
+from bot.cards import approval_modals, modals
 from bot.cards import controls as c
-from bot.cards import modals
+from bot.cards.approval import saves_too_much
 from bot.cards.card import pack, render
 from bot.cards.drafts import load_draft
+from bot.cards.edits import editor_text
+from bot.cards.form_modal import form_modal
 from bot.cards.limits import MESSAGE_BYTES, check_message, check_view
 from bot.cards.text import look
 from bot.cards.weight import weight
@@ -36,10 +39,11 @@ from tests.unit.cards import (
 
 WORDS = {
     *("Approve", "Reject", "Reject with reason", "View in full", "Other", "Submit", "Answer in a form"),
-    *("General response", "Decline", "Next", "Previous", "Answer"),
+    *("General response", "Decline", "Next", "Previous", "Last page", "Answer", "Done", "Cancel"),
+    *("Edit arguments", "Approve always"),
 }
-OURS = re.compile(r"<@[UW][A-Z0-9]+>|<!date\^\d+\^[^<>|]+\|[^<>|]+>")
-"""The only markup that a card has: mentions of people who did something, and dates."""
+OURS = re.compile(r"<@[UW][A-Z0-9]+>|<!subteam\^S[A-Z0-9]+>|<#C[A-Z0-9]+>|<!date\^\d+\^[^<>|]+\|[^<>|]+>")
+"""The only markup that a card has: mentions of people who did something, of a place, and dates."""
 
 
 def views(gate: Gate) -> list[dict]:
@@ -52,9 +56,18 @@ def views(gate: Gate) -> list[dict]:
         found += [modals.form(gate, draft) for draft in drafts]
         found += [modals.other(gate, number, entry) for number, entry in enumerate(drafts[-1].entries)]
         return [*found, modals.response(gate), modals.decline(gate)]
-    if gate.doc.kind is Kind.CUSTOM:
-        return [*found, modals.answer(gate), modals.decline(gate)]
-    return [*found, modals.reason(gate, c.APPROVE, "d" * 64), modals.reason(gate, c.REJECT_REASON, "d" * 64)]
+    found.append(modals.decline(gate))
+    match gate.doc.kind:
+        case Kind.CUSTOM:
+            return [*found, modals.answer(gate)]
+        case Kind.FORM:
+            return [*found, form_modal(gate)]
+        case Kind.LINK:
+            return found
+    found += [approval_modals.reason(gate, verb, "d" * 64) for verb in (c.APPROVE, c.REJECT_REASON)]
+    if editor_text(gate) is not None:
+        found.append(approval_modals.edit(gate))
+    return found if saves_too_much(gate) else [*found, approval_modals.always(gate, "d" * 64)]
 
 
 def check_card(run: Run, parts: list[tuple[int, ...]]) -> None:
@@ -129,7 +142,7 @@ def full_question(char: str, number: int) -> dict:
 def test_every_text_at_its_bound_is_legal_in_every_state(char: str, count: int) -> None:
     calls = [question_call(f"q{n}", *(full_question(char, n) for n in range(4))) for n in range(count)]
     call = {"tool_name": char * 256, "reason": char * 4096, "args": {char * 300: char * 9000}}
-    policy = {"approvers": ["anyone"], "quorum": 32, "reject_quorum": 32, "reason": "always"}
+    policy = {"approvers": ["anyone"], "quorum": 32, "reject_quorum": 32, "reason": "always", "edits": True}
     for pending in ((calls, []), ([], [approval(f"a{n}") | call for n in range(count)])):
         run = stored(body(*pending, title=char * 150, policy=policy))
         parts = pack(run)
@@ -138,6 +151,28 @@ def test_every_text_at_its_bound_is_legal_in_every_state(char: str, count: int) 
         for gate in (touched(run.gates[0], char * 3000), settled(run.gates[0], Outcome.EXPIRED, char * 4096)):
             for view in views(gate):
                 assert check_view(view) == []
+
+
+def largest_form(char: str) -> dict:
+    """32 menus of 64 options each, with every option of it chosen at first."""
+    options = [{"value": f"{n}", "label": f"{char * 30}{n}"} for n in range(64)]
+    every = [option["value"] for option in options]
+    texts = {"label": char * 8192, "description": char * 8192}
+    field = {"kind": "multi_select", "options": options, "default": every, **texts}
+    fields = [{"name": f"f{number}", **field} for number in range(32)]
+    return {"title": char * 8192, "body": char * 8192, "fields": fields}
+
+
+@pytest.mark.parametrize("char", ["a", '"', "漢", "\u202e"])
+def test_the_largest_form_is_one_legal_modal_and_a_legal_card(char: str) -> None:
+    call = {"tool_call_id": "f", "kind": "form", "tool_name": char * 256, "form": largest_form(char)}
+    run = stored(body([call]))
+    view = form_modal(run.gates[0])
+    assert check_view(view) == []
+    assert len(typed(view, "multi_static_select")) == 32
+    assert all(len(menu["options"]) == 64 for menu in typed(view, "multi_static_select"))
+    for state in (run, with_gates(run, [settled(run.gates[0], Outcome.ANSWERED, char)])):
+        check_card(state, pack(run))
 
 
 def test_small_gates_share_a_message() -> None:
@@ -187,7 +222,7 @@ def test_buttons_carry_the_agreed_words_or_an_options_label(run: Run) -> None:
         *(modals.full(gate, 0) for gate in run.gates),
     ]:
         for button in typed(surface, "button"):
-            if not button["action_id"].startswith(f"{c.PICK}:"):
+            if not button["action_id"].startswith((f"{c.PICK}:", c.OPEN)):
                 assert button["text"]["text"].removesuffix("…") in WORDS
 
 

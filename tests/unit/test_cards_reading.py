@@ -9,7 +9,8 @@ from bot.cards import modals
 from bot.cards.arguments import arguments
 from bot.cards.controls import Where
 from bot.cards.drafts import load_draft
-from bot.cards.text import visible
+from bot.cards.link import address, link_of
+from bot.cards.text import one_line, visible
 from core.gates import Gate, Kind, Outcome
 from core.runs import Run
 from tests.runs import Json, approval, ask, body, option, question_call
@@ -17,7 +18,9 @@ from tests.unit.cards import (
     buttons,
     card,
     code_of,
+    edited,
     few,
+    objects,
     read_back,
     runs,
     said,
@@ -48,12 +51,15 @@ def alone(run: Run, gate: Gate) -> Run:
 
 @few
 @given(runs())
-def test_the_pages_of_a_call_join_to_exactly_its_arguments(run: Run) -> None:
+def test_the_pages_of_a_call_join_to_exactly_its_arguments_or_its_address(run: Run) -> None:
     for gate in run.gates[:3]:
-        if gate.doc.kind is not Kind.QUESTION:
-            shown = "".join(code_of(page) for page in all_pages(gate))
-            assert shown == arguments(gate)
-            assert read_back(shown) == gate.doc.arguments
+        for seen in (gate, edited(gate, {"to": "<@U1>\n" * 900})):
+            if gate.doc.kind in (Kind.APPROVAL, Kind.CUSTOM):
+                shown = "".join(code_of(page) for page in all_pages(seen))
+                assert shown == arguments(seen)
+                assert read_back(shown) == seen.arguments
+            elif gate.doc.kind is Kind.LINK:
+                assert "".join(code_of(page) for page in all_pages(gate)) == address(link_of(gate))
 
 
 @few
@@ -72,6 +78,19 @@ def test_the_pages_of_a_question_hold_every_text_of_it_in_order(run: Run) -> Non
 
 @few
 @given(runs())
+def test_the_pages_of_a_form_hold_every_text_of_it_in_order(run: Run) -> None:
+    for gate in run.gates[:2]:
+        if form := gate.doc.form:
+            everything, at = "".join(written(page, "text") for page in all_pages(gate)), 0
+            given = [form.title.strip() or gate.doc.tool_name, form.body.strip()]
+            for field in form.all_fields:
+                given += [field.shown, field.description.strip(), *(o.shown for o in field.options)]
+            for text in given:
+                at = everything.index(visible(text), at) + len(visible(text))
+
+
+@few
+@given(runs())
 def test_the_reason_of_an_approval_is_there_in_full(run: Run) -> None:
     for gate in run.gates[:3]:
         if gate.doc.reason:
@@ -84,16 +103,18 @@ def test_the_reason_of_an_approval_is_there_in_full(run: Run) -> None:
 def test_approve_stands_only_where_the_full_arguments_do(run: Run) -> None:
     for gate in run.gates[:3]:
         blocks, pages = card(alone(run, gate))[0].blocks, all_pages(gate)
-        approving = [any(b["action_id"] == c.APPROVE for b in typed(page, "button")) for page in pages]
+        approves = (c.APPROVE, c.ALWAYS)
+        approving = [any(b["action_id"] in approves for b in typed(page, "button")) for page in pages]
         if gate.doc.kind is not Kind.APPROVAL:
             assert not any(approving)
             continue
         assert approving == [False] * (len(pages) - 1) + [True]
         tool = visible(gate.doc.tool_name)
         assert all(tool in said(page) for page in pages)
-        on_card = [b["value"] for b in typed(blocks, "button") if b["action_id"] == c.APPROVE]
-        whole = code_of(blocks) == arguments(gate) and tool in said(blocks)
-        assert on_card == ([gate.doc.args_digest] if whole else [])
+        on_card = {b["value"] for b in typed(blocks, "button") if b["action_id"] in approves}
+        named = [found["text"] for found in objects(blocks) if found.get("style") == {"code": True}]
+        whole = code_of(blocks) == arguments(gate) and named == [tool]
+        assert on_card == ({gate.digest} if whole else set())
         assert whole or "View in full…" in buttons(blocks)
 
 
@@ -108,9 +129,20 @@ def test_a_card_that_cuts_anything_offers_the_whole(run: Run) -> None:
                 given += [question.question, *(choice.label for choice in question.options)]
                 given += [choice.description for choice in question.options]
         else:
-            given += [arguments(gate), gate.doc.tool_name]
+            given += texts_of(gate)
         if any(visible(text).strip() not in said(blocks) for text in given):
             assert "View in full…" in buttons(blocks)
+
+
+def texts_of(gate: Gate) -> list[str]:
+    """What the card of a gate that is no question has to show, or else to offer in full."""
+    if form := gate.doc.form:
+        labels = [one_line(visible(field.shown)) for field in form.all_fields]
+        descriptions = [field.description.strip() for field in form.all_fields]
+        return [form.title.strip(), form.body.strip(), *labels, *descriptions]
+    if link := gate.doc.link:
+        return [link.title.strip(), link.body.strip(), address(link)]
+    return [arguments(gate), gate.doc.tool_name]
 
 
 def test_a_script_is_read_line_by_line_and_no_line_passes_for_an_argument() -> None:
@@ -154,8 +186,11 @@ def test_a_long_approval_is_approved_on_its_last_page() -> None:
     assert list(buttons(blocks)) == ["View in full…", "Reject", "Reject with reason…"]
     pages = all_pages(gate)
     assert len(pages) > 2
-    assert list(buttons(pages[0])) == ["Next"]
-    assert list(buttons(pages[1])) == ["Previous", "Next"]
+    last = str(len(pages) - 1)
+    assert list(buttons(pages[0])) == ["Next", "Last page"]
+    assert buttons(pages[0])["Last page"]["action_id"].endswith(f":{last}")
+    assert list(buttons(pages[1])) == ["Previous", "Next", *(["Last page"] if len(pages) > 3 else [])]
+    assert list(buttons(pages[-2])) == ["Previous", "Next"]
     assert list(buttons(pages[-1])) == ["Previous", "Approve", "Reject"]
     assert [f"Page {n} of {len(pages)}" in said(page) for n, page in enumerate(pages, start=1)] == [
         True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot import words
-from bot.cards import modals
+from bot.cards import approval_modals, modals
 from bot.cards.card import pack, render
 from bot.cards.drafts import Draft, Entry
 from bot.cards.settled import settled_line
@@ -17,8 +17,10 @@ from tests.unit.cards import (
     NOW,
     buttons,
     card,
+    code_of,
     objects,
     outcomes,
+    read_back,
     said,
     settled,
     stored,
@@ -155,6 +157,20 @@ def test_labels_that_differ_by_what_nobody_sees_are_numbered_in_the_list_and_on_
     assert typed(blocks, "rich_text_list")[0]["style"] == "ordered"
 
 
+def test_labels_that_a_crowded_list_cuts_alike_are_numbered_there_and_in_the_menu() -> None:
+    labels = [f"{'L' * 40}{number}" for number in range(4)]
+    crowd = [ask(f"{'Why? ' * 200}{number}", *labels) for number in range(4)]
+    run = stored(body([question_call(f"q{number}", *crowd) for number in range(3)]))
+    blocks = card(run)[0].blocks
+    shown = typed(blocks, "rich_text_list")[0]
+    assert labels[0] not in said(shown)
+    assert shown["style"] == "ordered"
+    menu = typed(blocks, "static_select")[0]
+    assert [choice["text"]["text"] for choice in menu["options"]] == [
+        f"{n}. {text}" for n, text in enumerate(labels, 1)
+    ]
+
+
 def test_labels_that_differ_are_not_numbered() -> None:
     long = ["The first of two rather long labels", "The second of two rather long labels"]
     menu = typed(only(stored(body([question_call("q", ask("Which?", *long))]))), "static_select")[0]
@@ -182,8 +198,8 @@ def test_an_approval_shows_the_tool_the_reason_the_risk_and_the_digest() -> None
     ("wanted", "row", "fact"),
     [
         ("never", ["Approve", "Reject", "Reject with reason…"], ""),
-        ("on_reject", ["Approve", "Reject…", "Reject with reason…"], "Rejecting needs a reason"),
-        ("always", ["Approve…", "Reject…", "Reject with reason…"], "A reason is required"),
+        ("on_reject", ["Approve", "Reject with reason…"], "Rejecting needs a reason"),
+        ("always", ["Approve…", "Reject with reason…"], "A reason is required"),
     ],
 )
 def test_a_wanted_reason_is_announced_and_its_buttons_have_dots(
@@ -204,6 +220,37 @@ def test_a_quorum_shows_how_many_and_who_for_and_against() -> None:
     assert "1 of 2 approvals: <@U1> · 1 of 2 rejections: <@U2>" in said(only(voted))
 
 
+APPROVERS = ["U1", "T2:U9", "S1", "channel", "anyone", "key:ci"]
+
+
+def test_an_approval_names_its_approvers() -> None:
+    run = stored(body([], [approval("a")], policy={"approvers": APPROVERS}))
+    named = "<@U1>, <@U9>, <!subteam^S1>, members of this channel, anyone in this workspace, API key `ci`"
+    assert f"Approvers: {named} · " in said(only(run))
+    assert "Approvers" not in said(only(ended(run, Outcome.APPROVED, "", ANA)))
+
+
+def test_a_crowd_of_approvers_is_counted() -> None:
+    crowd = [f"U{number:031d}" for number in range(200)]
+    text = said(only(stored(body([], [approval("a")], policy={"approvers": crowd}))))
+    shown = text.count("<@U")
+    assert 5 < shown < 20
+    assert f" and {200 - shown} more" in text
+
+
+def test_long_arguments_take_about_fifteen_lines_of_the_channel_and_short_ones_stand_whole() -> None:
+    long = only(stored(body([], [approval("a", args={f"row_{n}": n for n in range(60)})])))
+    assert code_of(long).count("\n") == 14
+    assert '"row_13": 13' in code_of(long)
+    assert "Approve" not in buttons(long)
+    assert "View in full…" in buttons(long)
+    wide = only(stored(body([], [approval("a", args={"text": "x" * 5000})])))
+    assert 1300 < len(code_of(wide)) < 1600
+    short = only(stored(body([], [approval("a", args={f"row_{n}": n for n in range(30)})])))
+    assert read_back(code_of(short)) == {f"row_{n}": n for n in range(30)}
+    assert "Approve" in buttons(short)
+
+
 # settled
 
 
@@ -214,7 +261,7 @@ def runs_of_each_kind() -> list[Run]:
 
 @pytest.mark.parametrize("run", runs_of_each_kind(), ids=["question", "approval", "custom"])
 def test_a_settled_card_has_no_controls_and_says_how_by_whom_and_when(run: Run) -> None:
-    for outcome in outcomes(run.gates[0].doc.kind):
+    for outcome in outcomes(run.gates[0]):
         done = ended(run, outcome, "a word", ANA)
         for surface in (only(done), modals.settled(done.gates[0])):
             assert typed(surface, "actions", "button", "input", "static_select", "multi_static_select") == []
@@ -264,9 +311,19 @@ def test_an_answered_card_shows_the_answer_of_each_question_and_the_general_resp
     gate = settled(run.gates[0], Outcome.ANSWERED, "x", [ANA])
     decision = gate.decision.model_copy(update={"values": values})
     lines = said(only(with_gates(run, [gate.model_copy(update={"decision": decision})])))
-    for line in ("Scope: \nBroad", "Folders: \nbuild, logs", "General response: \nGo"):
+    for line in (
+        "Scope: \nWhich scope should be used?\n→ \nBroad\nNot taken: \nFocused",
+        "Folders: \nWhich folders?\n→ \nbuild, logs\nNot taken: \ncache",
+        "Report: \nReport?\nNot taken: \nYes, No",
+        "General response: \nGo",
+    ):
         assert line in lines
-    assert "Report: " not in lines
+
+
+def test_a_question_that_nobody_answered_keeps_its_header_and_its_options() -> None:
+    text = said(only(ended(stored(body()), Outcome.EXPIRED)))
+    assert "Scope: \nWhich scope should be used?\nOptions: \nFocused, Broad" in text
+    assert "Not taken" not in text
 
 
 def test_a_lone_settled_gate_gives_a_long_answer_more_room_than_one_of_many() -> None:
@@ -305,8 +362,8 @@ def test_each_modal_names_what_it_is_for_and_what_its_button_does() -> None:
         "General response": (modals.response(question), "Submit"),
         "Decline to answer": (modals.decline(question), "Decline"),
         "Answer in a form": (modals.form(question, Draft((Entry(),) * 3)), "Submit"),
-        "Reject with reason": (modals.reason(approving, "reject_reason", "d"), "Reject"),
-        "Approve with reason": (modals.reason(approving, "approve", "d"), "Approve"),
+        "Reject with reason": (approval_modals.reason(approving, "reject_reason", "d"), "Reject"),
+        "Approve with reason": (approval_modals.reason(approving, "approve", "d"), "Approve"),
         "Answer": (modals.answer(custom), "Submit"),
     }
     for title, (view, submit) in found.items():

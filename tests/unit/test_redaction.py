@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -119,6 +120,12 @@ def test_expressions_that_are_too_large_together_are_refused(capfd: pytest.Captu
     with pytest.raises(ValueError, match="all together: pattern too large"):
         Patterns([f"(?:[é-ẞ]{{9}}{n}){{1,100}}" for n in range(600)])
     assert capfd.readouterr().err == ""
+
+
+def test_without_re2_patterns_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    with pytest.raises(ValueError, match=r"install askgate\[redact\]"):
+        Patterns(["x"])
 
 
 def test_no_expression_takes_more_than_linear_time() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.redaction import DEFAULT_FIELDS, MASK, NOTHING, Redaction
-from core.settings import NAMES, Bind, SettingsError, default_data_dir, load_settings
+from core.settings import NAMES, Bind, SettingsError, Wait, default_data_dir, load_settings
 
 SECRET = "s3cret-s3cret-s3cret"
 SERVE = {
@@ -57,6 +57,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "SLACK_APP_TOKEN": "xapp-test",
         "SLACK_API_URL": "http://127.0.0.1:9000/api",
         "ASKGATE_REDIS_URL": "redis+sentinel://:pw@a:26379,b:26379/main",
+        "ASKGATE_REDIS_WAIT": "2:300",
         "ASKGATE_DATA_DIR": "data",
         "ASKGATE_BIND": "[::1]:0",
         "ASKGATE_API_KEYS": f"agent={SECRET}, ci.2 = {SECRET}=x=",
@@ -83,6 +84,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
     assert settings.slack_api_url == "http://127.0.0.1:9000/api/"
     assert settings.redis_url is not None
     assert settings.redis_url.get_secret_value() == texts["ASKGATE_REDIS_URL"]
+    assert settings.redis_wait == Wait(2, 300)
     assert settings.data_dir == tmp_path / "data"
     assert settings.bind == Bind("::1", 0)
     assert {name: key.get_secret_value() for name, key in settings.api_keys.items()} == {
@@ -127,6 +129,15 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         ("ASKGATE_REDIS_URL", "unix://rel/sock", "has no absolute path after unix://; wanted"),
         ("ASKGATE_REDIS_URL", "redis://:pw\u2100@h", "is no URL; wanted"),
         ("ASKGATE_REDIS_URL", "redis://:pw@", "names no server; wanted"),
+        ("ASKGATE_REDIS_URL", f"redis+sentinel://:{SECRET}@a:1,b:2", "names no service"),
+        (
+            "ASKGATE_REDIS_WAIT",
+            "0",
+            'got "0"; wanted how many replicas, 1 to 99, and for how many ms (10 to 600',
+        ),
+        ("ASKGATE_REDIS_WAIT", "1:601", 'got "1:601"; wanted'),
+        ("ASKGATE_REDIS_WAIT", "1:", 'got "1:"; wanted'),
+        ("ASKGATE_REDIS_WAIT", "all", 'got "all"; wanted'),
         ("ASKGATE_BIND", "8080", 'got "8080"; wanted an address and a port, such as "127.0.0.1:8080"'),
         ("ASKGATE_BIND", ":8080", 'got ":8080"; wanted'),
         ("ASKGATE_BIND", "::1:8080", 'got "::1:8080"; wanted'),

@@ -77,6 +77,7 @@ def _compose(call: Call, channel: Channel, viewer: str | None = None) -> Message
         _metadata(call) or None,
         viewer=viewer,
         broadcast=thread_ts is not None and call.args.flag("reply_broadcast"),
+        mrkdwn=call.args.flag("mrkdwn", default=True),
     )
 
 

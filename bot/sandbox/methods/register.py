@@ -44,8 +44,8 @@ class Arguments:
             raise Refused(error, response_metadata={"messages": messages})
         return value
 
-    def flag(self, name: str) -> bool:
-        return str(self.raw.get(name, "")).lower() in ("1", "true")
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        return str(self.raw.get(name, default)).lower() in ("1", "true")
 
     def number(self, name: str, default: int) -> int:
         try:

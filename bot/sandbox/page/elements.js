@@ -10,9 +10,13 @@ import { textObject } from "./mrkdwn.js";
 import { choiceRow, choiceRows, showPopup } from "./popup.js";
 import { selectControl } from "./select.js";
 
-/** Open an element's address apart from the page, when it is one of the web. */
+/** Go to an element's address as a link does: to a message of this workspace in place, else apart from the page. */
 function visit(url) {
-  if (/^https?:/i.test(url ?? "")) window.open(url, "_blank", "noopener,noreferrer");
+  if (!/^https?:/i.test(url ?? "")) return;
+  const link = el("a", { href: url, target: "_blank", rel: "noopener noreferrer", hidden: true });
+  document.body.append(link);
+  link.click();
+  link.remove();
 }
 
 function buttonControl(element, surface, place) {

@@ -70,6 +70,9 @@ export function makeMessage(message, { channel, inThread, onDismiss }) {
   return node;
 }
 
+/** How a message's text reads that has no blocks: apps may ask for text without styles. */
+const textType = (message) => (message.mrkdwn === false && !message.deleted ? "unstyled" : "mrkdwn");
+
 /** Bring a message's node up to date. */
 export function updateMessage(node, message) {
   const { body, note, footer, inThread, surface } = parts.get(node);
@@ -79,7 +82,7 @@ export function updateMessage(node, message) {
   body.classList.toggle("blocks", blocks.length > 0);
   patchBlocks(
     body,
-    blocks.length ? blocks : [{ type: "section", text: { type: "mrkdwn", text } }],
+    blocks.length ? blocks : [{ type: "section", text: { type: textType(message), text } }],
     surface,
     message.state,
   );

@@ -167,6 +167,14 @@ export function mrkdwn(text) {
   });
 }
 
+/** A message's text whose app wants no styles: `<…>` means what it means in mrkdwn, and nothing else does. */
+function unstyled(text) {
+  return text.split(/<([^<>]+)>/).flatMap((part, index) => {
+    const node = index % 2 ? angle(part) : null;
+    return node ? [node] : withEmoji(decode(index % 2 ? `<${part}>` : part));
+  });
+}
+
 /** Plain text as it is; `:name:` codes become emoji unless `emoji` is false. */
 export function plainText(text, emoji = true) {
   return withEmoji(text, emoji);
@@ -175,6 +183,7 @@ export function plainText(text, emoji = true) {
 /** A Block Kit text object as an array of nodes. */
 export function textObject(object) {
   if (!object) return [];
+  if (object.type === "unstyled") return unstyled(object.text);
   return object.type === "mrkdwn" ? mrkdwn(object.text) : plainText(object.text, object.emoji !== false);
 }
 

@@ -76,12 +76,12 @@ local function heard_before()
   return not redis.call('SET', KEYS[12], '1', 'NX', 'PX', 60000)
 end
 
--- What never changes about the run: how many gates it has, whether it has a card, its host.
+-- What never changes about the run: how many gates it has, whether it has a card, its host, whether it has a callback.
 local known = {}
-local function run()
+local function facts()
   if not known[RUN] then
-    local fields = redis.call('HMGET', RUN, 'n', 'placed', 'host')
-    known[RUN] = {gates = tonumber(fields[1] or '0'), placed = fields[2] == '1', host = fields[3]}
+    local fields = redis.call('HMGET', RUN, 'n', 'placed', 'host', 'callback')
+    known[RUN] = {gates = tonumber(fields[1] or '0'), placed = fields[2] == '1', host = fields[3], pushed = fields[4]}
   end
   return known[RUN]
 end
@@ -91,7 +91,7 @@ end
 local changed_runs = {}
 local function changed()
   redis.call('HINCRBY', RUN, 'rev', 1)
-  if run().placed then
+  if facts().placed then
     schedule(AGENDA, LEASES, 'card:' .. cmd.run, now)
     bell('due ' .. cmd.partition)
   end
@@ -122,14 +122,18 @@ local function settle(index, outcome, decision, by, via, fields)
   redis.call('ZREM', EXPIRIES, cmd.run)
   unschedule(AGENDA, LEASES, 'remind:' .. cmd.run, 'escalate:' .. cmd.run)
   schedule(QUEUE, QUEUE_LEASES, cmd.run, now)
-  bell('queue ' .. cmd.partition .. ' ' .. run().host)
+  if facts().pushed then
+    schedule(AGENDA, LEASES, 'callback:' .. cmd.run, now)
+    bell('due ' .. cmd.partition)
+  end
+  bell('queue ' .. cmd.partition .. ' ' .. facts().host)
 end
 
 -- Settles every pending gate whose deadline has passed. The scripts that decide run it first, so a late click is late
 -- whether or not a worker is running. Returns how many it settled, and the next deadline.
 local function expire_overdue()
   local count, earliest = 0, nil
-  for index = 0, run().gates - 1 do
+  for index = 0, facts().gates - 1 do
     local gate = redis.call('HMGET', RUN, index .. ':status', index .. ':deadline')
     if gate[1] == 'pending' then
       local deadline = tonumber(gate[2])

@@ -1,8 +1,11 @@
--- Changes who may decide pending gates, or until when. All of it or nothing.
+-- Changes who may decide pending gates, or until when. All of it or nothing. KEYS: of a run, then 12 the call's token.
 -- cmd: event, by (JSON text), via, items: [{index, rev, policy (JSON text)?, deadline (ms)?, fields (audit)}],
 -- flag (a field of the run to set to 1)?, index (the names of the indexes from here on), made (ms). Returns {word, index}: amended | missing | expired | taken | stale.
 if redis.call('EXISTS', RUN) == 0 then
   return {'missing', -1}
+end
+if redis.call('EXISTS', KEYS[12]) == 1 then
+  return {'amended', -1} -- the reply of the first try was lost
 end
 expire_overdue()
 for _, item in ipairs(cmd.items) do
@@ -37,4 +40,5 @@ if earliest then
   redis.call('ZADD', EXPIRIES, earliest, cmd.run)
 end
 changed()
+heard_before()
 return {'amended', -1}

@@ -1,6 +1,9 @@
--- A host says what became of a run it claimed. cmd: token, status (resumed | lost | failed, or settled with retry_at),
--- retry_at (ms)?, error?, event, by (JSON text), fields (audit).
+-- Whoever has a run under a lease says what became of it. KEYS: of a run, then 12 the dead letters.
+-- cmd: token, status (resumed | lost | failed, or settled with retry_at (ms): hand it out again), error?, fields (audit),
+-- event (audit, of a run that is handed out again, else run.returned)?, last {tries, error, fields}?: a run that was handed out
+-- so often is not handed out again, but failed.
 -- Returns ended | lost; the same word on the same lease again is ended, and changes nothing.
+local DEAD = KEYS[12]
 if redis.call('EXISTS', RUN) == 0 then
   return 'lost'
 end
@@ -14,16 +17,25 @@ record = record and cjson.decode(record)
 if not record or record.token ~= cmd.token then
   return 'lost'
 end
-if cmd.retry_at then
-  redis.call('ZADD', QUEUE, cmd.retry_at, cmd.run)
+local status, retry_at, said = cmd.status, cmd.retry_at, cmd
+if retry_at and cmd.last and record.tries >= cmd.last.tries then
+  status, retry_at, said = 'failed', nil, cmd.last
+end
+redis.call('HSET', RUN, 'status', status, 'ended_by', this, 'error', said.error or '')
+if retry_at then
+  redis.call('ZADD', QUEUE, retry_at, cmd.run)
   redis.call('HSET', QUEUE_LEASES, cmd.run, cjson.encode({tries = record.tries}))
-  redis.call('HSET', RUN, 'status', 'settled', 'ended_by', this, 'error', cmd.error or '')
-  audit('run.returned', nil, cmd.fields)
+  audit(cmd.event or 'run.returned', nil, cmd.fields)
   bell('queue ' .. cmd.partition .. ' ' .. redis.call('HGET', RUN, 'host'))
 else
   unschedule(QUEUE, QUEUE_LEASES, cmd.run)
-  redis.call('HSET', RUN, 'status', cmd.status, 'ended_by', this, 'error', cmd.error or '')
-  audit(cmd.event, nil, cmd.fields)
+  unschedule(AGENDA, LEASES, 'callback:' .. cmd.run)
+  if status == 'resumed' then
+    redis.call('HDEL', RUN, 'message:' .. (redis.call('HGET', RUN, 'attempt') or '1'))
+  else
+    redis.call('ZADD', DEAD, now, cmd.run)
+  end
+  audit('run.' .. status, nil, said.fields)
 end
 changed()
 return 'ended'

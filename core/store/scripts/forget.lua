@@ -1,6 +1,6 @@
 -- Deletes a settled run with all that is kept of it. What happened to it stays in the audit.
--- KEYS: of a run, then 12 state. cmd: before (ms: only if it was settled before), work (what the agenda may have to do),
--- fields (audit, for a run that nobody took up). Returns 1 if it deleted the run, else 0.
+-- KEYS: of a run, then 12 state, 13 the dead letters. cmd: before (ms: only if it was settled before), work (what the
+-- agenda may have to do), fields (audit, for a run that nobody took up). Returns 1 if it deleted the run, else 0.
 local settled = redis.call('ZSCORE', SETTLED, cmd.run)
 if not settled or tonumber(settled) >= cmd.before then
   return 0
@@ -22,5 +22,6 @@ for _, what in ipairs(cmd.work) do
   unschedule(AGENDA, LEASES, what .. ':' .. cmd.run)
 end
 redis.call('ZREM', SETTLED, cmd.run)
+redis.call('ZREM', KEYS[13], cmd.run)
 redis.call('DEL', RUN, TRAIL, KEYS[12])
 return 1

@@ -1,0 +1,174 @@
+"""Many runs in flight while a server fails over: people who click until they are told, and a host that claims."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from core.agenda import Worker
+from core.engine import ResumeEngine
+from core.errors import AlreadySettled, LeaseLost, NotFound, StoreUnavailable
+from core.gates import Action, Decision
+from core.policy import Key, Person
+from core.runs import Run, RunStatus
+from tests.conftest import ANA, BEN
+from tests.runs import run_request
+from tests.stores import events
+
+QUESTION = "Which scope should be used?"
+CLICK_AGAIN_S = 0.1
+LONGEST_CALL_S = 3.0
+
+
+@dataclass
+class Seen:
+    """What people and the host were told. All of it counts as promised."""
+
+    opened: list[str] = field(default_factory=list)
+    decided: dict[str, Decision] = field(default_factory=dict)
+    bodies: dict[str, set[str]] = field(default_factory=dict)
+    taken_up: Counter[str] = field(default_factory=Counter)
+    away: int = 0
+    slowest_s: float = 0.0
+    cards: int = 0
+
+
+class Flight:
+    """Runs in flight on two engines, as two processes would have them. ``seed`` says who clicks what and when."""
+
+    def __init__(self, engines: tuple[ResumeEngine, ResumeEngine], runs: int, seed: int) -> None:
+        self.engines = engines
+        self.runs = runs
+        self.seen = Seen()
+        self._random = random.Random(seed)
+        self._decided = asyncio.Condition()
+
+    async def during(self, fail_over: Callable[[], Awaitable[None]]) -> Seen:
+        """Open the runs, let people decide them, and fail over when a third is decided."""
+        self.seen.opened = await asyncio.gather(*(self._open(number) for number in range(self.runs)))
+        workers = [Worker(engine.store, engine.bell, {"card": self._card}) for engine in self.engines]
+        for worker in workers:
+            worker.start()
+        host = asyncio.create_task(self._host())
+        try:
+            async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+                for run_id in self.seen.opened:
+                    for person in (ANA, BEN):
+                        group.create_task(self._click(run_id, person, self._random.uniform(0, 2)))
+                group.create_task(self._fail_over(fail_over))
+            async with asyncio.timeout(60):
+                await host
+        finally:
+            host.cancel()
+            for worker in workers:
+                await worker.stop(0)
+        return self.seen
+
+    async def _fail_over(self, fail_over: Callable[[], Awaitable[None]]) -> None:
+        async with self._decided:
+            await self._decided.wait_for(lambda: len(self.seen.decided) >= self.runs // 3)
+        await fail_over()
+
+    async def _card(self, _run_id: str, _tries: int) -> None:
+        self.seen.cards += 1
+
+    async def _insist(self, call: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Call until the store takes it, and note how long it took to say that it does not."""
+        loop = asyncio.get_running_loop()
+        while True:
+            before = loop.time()
+            try:
+                return await call()
+            except StoreUnavailable:
+                self.seen.away += 1
+                await asyncio.sleep(CLICK_AGAIN_S)
+            finally:
+                self.seen.slowest_s = max(self.seen.slowest_s, loop.time() - before)
+
+    async def _open(self, number: int) -> str:
+        engine = self.engines[number % 2]
+        run, _ = await self._insist(
+            partial(engine.suspend, run_request(), owner="ci", idempotency_key=f"run-{number}")
+        )
+        return str(run.id)
+
+    async def _click(self, run_id: str, person: Person, after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        engine = self._random.choice(self.engines)
+        label = self._random.choice(["Focused", "Broad"])
+        run = await self._insist(partial(self._decide, engine, run_id, person, label))
+        if run is not None:
+            # whoever is told, is told the same
+            self.seen.decided.setdefault(run_id, run.gates[0].decision)
+        async with self._decided:
+            self._decided.notify_all()
+
+    async def _decide(self, engine: ResumeEngine, run_id: str, person: Person, label: str) -> Run | None:
+        gate = run_id.replace("run", "gate", 1) + "_0"
+        values = {"answers": {QUESTION: label}}
+        try:
+            return await engine.decide(gate, Action.ANSWER, by=person, via="slack", values=values)
+        except AlreadySettled as refusal:
+            run: Run = refusal.extra["run"]
+            return run
+        except NotFound:  # an opened run that is lost
+            return None
+
+    async def _host(self) -> None:
+        """Claims and acks until no run is left that it knows of and has not taken up."""
+        while True:
+            engine = self._random.choice(self.engines)
+            claimed = await self._insist(
+                partial(engine.resumes.claim, "api", limit=20, wait_s=0.2, lease_s=3)
+            )
+            for resume in claimed:
+                self.seen.bodies.setdefault(resume.run.id, set()).add(resume.body)
+                try:
+                    await self._insist(
+                        partial(engine.resumes.ack, resume.run.id, resume.lease, by=Key(key="ci"))
+                    )
+                except (LeaseLost, NotFound):
+                    continue
+                self.seen.taken_up[resume.run.id] += 1
+            if not claimed and not await self._insist(partial(self._left, engine)):
+                return
+
+    async def _left(self, engine: ResumeEngine) -> bool:
+        for run_id in self.seen.opened:
+            run = await engine.store.read(run_id)
+            if run is not None and run.status is not RunStatus.RESUMED:
+                return True
+        return False
+
+
+@dataclass
+class Lost:
+    """What was promised and is not in the store."""
+
+    runs: int = 0
+    decisions: int = 0
+    resumed_again: int = 0
+
+
+async def compare(engine: ResumeEngine, seen: Seen) -> Lost:
+    """Hold what the store has against what was promised. What it has must agree with itself in any case."""
+    lost = Lost()
+    for run_id in seen.opened:
+        run = await engine.store.read(run_id)
+        if run is None:
+            lost.runs += 1
+            continue
+        assert run.status is RunStatus.RESUMED
+        names = Counter(event["event"] for event in await events(engine, run_id))
+        assert (names["gate.settled"], names["run.settled"], names["run.resumed"]) == (1, 1, 1), names
+        promised = seen.decided.get(run_id)
+        lost.decisions += promised is not None and promised != run.gates[0].decision
+        lost.resumed_again += seen.taken_up[run_id] > 1 or len(seen.bodies[run_id]) > 1
+        assert json.dumps(run.results(), ensure_ascii=False) in seen.bodies[run_id]
+    return lost
