@@ -1,8 +1,12 @@
-"""Amendments: who may decide a pending gate, and until when, changed after it was opened. Each is in the audit."""
+"""Amendments: who may decide a pending gate, and until when, changed after it was opened. Each is in the audit.
+
+A vote counts only while its person may decide: whoever hands the decision over takes the vote along, or a quorum of two
+could be one person and the friend whom they named in their stead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from core.clock import iso
@@ -17,10 +21,10 @@ from core.errors import (
     Refused,
 )
 from core.escalations import MAX_TIMEOUT_S
-from core.gates import Gate, Kind
+from core.gates import Gate, Kind, Vote, speaker
 from core.ids import run_of
 from core.opening import check_decidable
-from core.policy import Actor, Directory, Person, Policy, Principal, check_admin
+from core.policy import Actor, Directory, Person, Policy, Principal, check_admin, check_allowed
 from core.runs import Run
 from core.store.codec import spliced
 from core.store.store import Store
@@ -46,7 +50,7 @@ class Amendments:
         Raises NotAllowed, CannotVerify, Invalid, NotFound, AlreadySettled, Expired or StoreUnavailable.
         """
 
-        def later(run: Run, found: Gate) -> Item:
+        async def later(run: Run, found: Gate) -> Item:
             deadline = found.deadline + seconds * 1000
             latest = found.opened_at + MAX_TIMEOUT_S * 1000
             if seconds < 1 or deadline > latest:
@@ -56,22 +60,30 @@ class Amendments:
         return await self._amend(gate, "gate.extended", later, by=by, via=via, admin=True)
 
     async def reassign(self, gate: str, deciders: Sequence[Principal], *, by: Actor, via: str) -> Run:
-        """Let others decide a gate, instead of those who might so far. Raises as `extend` does, and NobodyMayDecide."""
+        """Let others decide a gate, instead of those who might so far; votes of who may no longer are void.
 
-        def handed_over(run: Run, found: Gate) -> Item:
-            return self._policy(run, found, tuple(deciders), reason=None)
+        Raises as `extend` does, and NobodyMayDecide.
+        """
+
+        async def handed_over(run: Run, found: Gate) -> Item:
+            return await self._policy(run, found, tuple(deciders), found.votes, reason=None)
 
         return await self._amend(gate, "gate.reassigned", handed_over, by=by, via=via, admin=True)
 
     async def delegate(self, gate: str, to: Person, *, by: Person, via: str) -> Run:
-        """A person who is named as a decider of a gate names another in their stead. Raises as `reassign` does."""
+        """A person who is named as a decider of a gate names another in their stead, and has no vote any longer.
 
-        def in_their_stead(run: Run, found: Gate) -> Item:
+        Raises as `reassign` does.
+        """
+
+        async def in_their_stead(run: Run, found: Gate) -> Item:
             own = {f"{by.team}:{by.user}", by.user} if by.team == self._home else {f"{by.team}:{by.user}"}
             others = [p for p in found.policy.deciders if p not in own]
             if len(others) == len(found.policy.deciders):
                 raise NotAllowed("Only somebody who is named as a decider can name another in their stead.")
-            return self._policy(run, found, (*others, f"{to.team}:{to.user}"), reason="delegated")
+            own_votes = [vote for vote in found.votes if vote.by == by]
+            deciders = (*others, f"{to.team}:{to.user}")
+            return await self._policy(run, found, deciders, own_votes, reason="delegated")
 
         return await self._amend(gate, "gate.reassigned", in_their_stead, by=by, via=via)
 
@@ -94,17 +106,44 @@ class Amendments:
             if word == "amended":
                 return
 
-    def _policy(self, run: Run, gate: Gate, deciders: tuple[str, ...], *, reason: str | None) -> Item:
+    async def _policy(
+        self, run: Run, gate: Gate, deciders: tuple[str, ...], votes: Sequence[Vote], *, reason: str | None
+    ) -> Item:
+        """The change to other deciders. Of these ``votes`` those are void whose person may decide no longer."""
         policy = gate.policy.model_copy(update={"deciders": deciders})
         check_decidable(gate.doc, policy, run.doc, self._admins, home=self._home)
-        fields = {"reason": reason, "deciders": list(deciders)}
-        return {"policy": Policy.model_dump_json(policy), "fields": spliced(fields)}
+        void = [vote.by for vote in votes if not await self._may_decide(run, gate, policy, vote.by)]
+        named = [by.model_dump() for by in void] or None
+        return {
+            "policy": Policy.model_dump_json(policy),
+            "void": [speaker(by) for by in void],
+            "votes": " ".join(vote.token for vote in gate.votes),
+            "fields": spliced({"reason": reason, "deciders": list(deciders), "void": named}),
+        }
+
+    async def _may_decide(self, run: Run, gate: Gate, policy: Policy, by: Actor) -> bool:
+        """False also for whom nobody can look up now: such a vote has to be given again."""
+        try:
+            await check_allowed(
+                policy,
+                by,
+                approval=gate.doc.kind is Kind.APPROVAL,
+                approving=False,
+                requester=run.doc.requester,
+                home=self._home,
+                channel=run.doc.place.channel if run.doc.place else None,
+                admins=self._admins,
+                directory=self._directory,
+            )
+        except NotAllowed:
+            return False
+        return True
 
     async def _amend(
         self,
         gate: str,
         event: str,
-        change: Callable[[Run, Gate], Item],
+        change: Callable[[Run, Gate], Awaitable[Item]],
         *,
         by: Actor,
         via: str,
@@ -119,7 +158,7 @@ class Amendments:
             try:
                 if admin:
                     await check_admin(self._admins, by, home=self._home, directory=self._directory)
-                item = _item(found, change(run, found))
+                item = _item(found, await change(run, found))
             except (Refused, Invalid) as refusal:
                 raise await self._refused(run, found, by, via, refusal) from None
             word, _ = await self._store.amend(run, [item], event=event, by=by.model_dump(), via=via)

@@ -21,8 +21,8 @@ from core.store.connect import fast_client, listening_client
 from core.store.store import Store
 
 # pydantic builds its schemas with the real datetime class; freezing it midway breaks every later model.
-# hypothesis measures how long it takes to find the shortest failure.
-freezegun.configure(extend_ignore_list=["pydantic", "hypothesis"])
+# hypothesis measures how long it takes to find the shortest failure, and a schema's check how long it may take itself.
+freezegun.configure(extend_ignore_list=["pydantic", "hypothesis", "core.schemas"])
 
 HOME = "T1"
 ANA = Person(team=HOME, user="U1")

@@ -21,6 +21,7 @@ from tests.steps import (
     Decide,
     Draft,
     Expire,
+    Step,
     Withdraw,
     call_body,
 )
@@ -117,45 +118,59 @@ RESPONDERS: list[tuple[str, ...] | None] = [
     ("key:ci", "U3"),
     ("T2:U1",),
 ]
-DECIDERS: list[tuple[str, ...]] = [("U2",), ("U3", "U8"), ("S1",), ("T1:U1", "U2"), ("channel",), ()]
+DECIDERS: list[tuple[str, ...]] = [
+    ("U2", "U3"),
+    ("U3", "U8"),
+    ("S1",),
+    ("T1:U1", "U2"),
+    ("channel",),
+    ("U2",),
+    (),
+]
 POLICIES = st.fixed_dictionaries(
     {
         "approvers": st.sampled_from(APPROVERS),
         "responders": st.sampled_from(RESPONDERS),
-        "quorum": st.integers(1, 2),
-        "reject_quorum": st.integers(1, 2),
+        "quorum": st.sampled_from([2, 2, 1]),
+        "reject_quorum": st.sampled_from([2, 1]),
         "self_approval": st.booleans(),
         "reason": st.sampled_from(["never", "never", "on_reject", "always"]),
         "edits": st.booleans(),
     }
 )
-KINDS = st.lists(st.sampled_from(["approval", *OFFERED]), min_size=1, max_size=3).map(tuple)
+KINDS = st.lists(st.sampled_from(["approval", "approval", "approval", *OFFERED]), min_size=1, max_size=3).map(
+    tuple
+)
 OPENINGS = st.builds(
     Opening,
     KINDS,
     POLICIES,
     requester=st.sampled_from([None, None, ANA, BEN]),
-    timeout_s=st.sampled_from([60, 600, 3600]),
+    timeout_s=st.sampled_from([60, 600, 3600, 86_400]),
     escalate=st.sampled_from([None, ("U3", "T2:U1"), ()]),
 )
-NUMBERS = st.integers(0, 2)
+NUMBERS = st.integers(0, 11)
 MOSTLY_MEMBERS = st.sampled_from([ANA, BEN, CHO] * 4 + [*ANYBODY])
+MEMBERS_ABOVE_ALL = st.sampled_from([ANA, BEN, CHO, *PEOPLE])
 PICKS = st.lists(st.tuples(NUMBERS, st.integers(0, 59)), min_size=1, max_size=3).map(tuple)
 DECIDES = st.builds(Decide, PICKS, MOSTLY_MEMBERS)
-STEPS = st.one_of(
-    *[DECIDES] * 8,
-    st.builds(Draft, NUMBERS, st.sampled_from(PEOPLE), st.sampled_from([None, [], {"0": [1]}])),
-    st.builds(
-        Withdraw,
-        st.sampled_from(["cancelled", "cancelled", "undeliverable", "superseded"]),
-        st.sampled_from([None, "too late"]),
-        NUMBERS,
-    ),
-    st.builds(
-        Amend, NUMBERS, st.sampled_from([ADMIN, CI, ANA]), st.sampled_from([60, 3600, 0, -1, 2_592_000])
-    ),
-    st.builds(Amend, NUMBERS, st.sampled_from([ADMIN, ADMIN, CI, ANA]), names=st.sampled_from(DECIDERS)),
-    st.builds(Amend, NUMBERS, st.sampled_from(PEOPLE), to=st.sampled_from([ANA, CHO, DAN])),
-    st.builds(Expire),
+DRAFTS = st.builds(Draft, NUMBERS, st.sampled_from(PEOPLE), st.sampled_from([None, [], {"0": [1]}]))
+WITHDRAWALS = st.builds(
+    Withdraw,
+    st.sampled_from(["cancelled", "cancelled", "undeliverable", "superseded"]),
+    st.sampled_from([None, "too late"]),
+    st.none() | NUMBERS,
 )
+EXTENSIONS = st.builds(
+    Amend, NUMBERS, st.sampled_from([ADMIN, ADMIN, CI, ANA]), st.sampled_from([60, 3600, 0, -1, 2_592_000])
+)
+REASSIGNMENTS = st.builds(
+    Amend, NUMBERS, st.sampled_from([ADMIN, ADMIN, CI, ANA]), names=st.sampled_from(DECIDERS)
+)
+DELEGATIONS = st.builds(Amend, NUMBERS, MEMBERS_ABOVE_ALL, to=st.sampled_from([ANA, CHO, DAN]))
+_WEIGHTED: list[st.SearchStrategy[Step]] = [*[DECIDES] * 9, DRAFTS, WITHDRAWALS]
+_WEIGHTED += [EXTENSIONS, REASSIGNMENTS, DELEGATIONS, st.builds(Expire)]
+STEPS = st.sampled_from(_WEIGHTED).flatmap(lambda steps: steps)
+"""Above all, people decide."""
+
 FAULTS = st.sampled_from(["none", "lost", "lost twice", "refused"])

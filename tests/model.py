@@ -157,12 +157,10 @@ class World:
         return ({"self-approval"} if own else set()) | ({standing} - {"yes"})
 
     def decidable(self, run: Run, gate: Gate, names: tuple[str, ...]) -> bool:
-        """Whether as many people as it takes could ever say yes."""
+        """Whether as many as it takes could ever say yes: people, and keys."""
         if "admins" in names:
             names = (*names, *self.admins)
-        if any(
-            n == "anyone" or n.startswith(("S", "key:")) or (n == "channel" and run.channel) for n in names
-        ):
+        if any(n == "anyone" or n.startswith("S") or (n == "channel" and run.channel) for n in names):
             return True
         people = {n if ":" in n else f"{self.home}:{n}" for n in names if n not in ("admins", "channel")}
         if gate.approval and run.requester and not gate.self_approval:
@@ -181,8 +179,8 @@ class World:
         for gate in run.gates:
             self.tell(run, "gate.opened", gate, run.owner, "api")
 
-    def refused(self, run: Run, gate: Gate, who: Who, via: str, reason: str) -> None:
-        self.tell(run, "gate.refused", gate, who, via, reason=reason)
+    def refused(self, run: Run, gate: Gate | None, who: Who, via: str, reason: str) -> None:
+        self.tell(run, "gate.refused" if gate else "run.refused", gate, who, via, reason=reason)
 
     # settling
 
@@ -253,7 +251,7 @@ class World:
             need = {"approved": gate.quorum, "denied": gate.reject_quorum}.get(outcome, 1)
             if len(alike) >= need:
                 gate.by, gate.values = alike, word.kept
-                self.settle(run, gate, outcome, who, via)
+                self.settle(run, gate, outcome, who, via, action=word.action)
             else:
                 self.tell(run, "gate.voted", gate, who, via, action=word.action)
 
@@ -299,7 +297,7 @@ class World:
     def reassign(
         self, run: Run, gate: Gate, names: tuple[str, ...], who: Who, via: str, reason: str | None = None
     ) -> None:
-        """Whoever may decide no longer has no vote any longer."""
+        """Who may decide no longer has no vote any longer."""
         self.sweep(run)
         gate.deciders = names
         gate.votes = [
@@ -347,6 +345,7 @@ class World:
         run.lease, run.due, run.tries = lease, self.now + lease_ms, run.tries + 1
         if started:
             run.status = "resuming"
+            self.tell(run, "run.claimed", None, None, "host")
 
     def why_not_end(self, run: Run, lease: str, status: str) -> set[str]:
         if run.last_end == (lease, status) or (run.lease == lease and run.due is not None):
@@ -358,8 +357,8 @@ class World:
             return
         run.last_end, run.lease, run.status, run.error = (lease, status), None, status, error
         run.due = self.now + retry_ms if status == "settled" else None
-        if status != "settled":
-            self.tell(run, f"run.{status}", None, by, "host", reason=error)
+        event = "returned" if status == "settled" else status
+        self.tell(run, f"run.{event}", None, by, "host", reason=error)
 
 
 # what a host gets

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 from core.answers import Answer
 from core.engine import ResumeEngine
@@ -100,6 +100,9 @@ class Step(Protocol):
 
     script: lua.Script
 
+    def aimed(self, run: Run) -> Self:
+        """The same with numbers of gates of the run as it is; before that they are any numbers."""
+
     def call(self, engine: ResumeEngine, run_id: str, run: Run) -> Awaitable[Any]: ...
 
     def heard(self, world: World, run: Run, said: Said) -> None:
@@ -107,6 +110,12 @@ class Step(Protocol):
 
     def unheard(self, world: World, run: Run) -> None:
         """The store did it, and nobody heard so."""
+
+
+def aim(run: Run, number: int) -> int:
+    """The index of one of the run's gates; mostly one that can still be settled."""
+    indexes = [n for n, gate in enumerate(run.gates) if gate.pending and number % 4] or range(len(run.gates))
+    return indexes[number // 4 % len(indexes)]
 
 
 @dataclass(frozen=True)
@@ -117,10 +126,12 @@ class Decide:
     who: Who
     script = lua.DECIDE
 
+    def aimed(self, run: Run) -> Self:
+        return replace(self, picks=tuple((aim(run, number), pick) for number, pick in self.picks))
+
     def words(self, run: Run) -> dict[int, Word]:
         found: dict[int, Word] = {}
-        for number, pick in self.picks:
-            index = number % len(run.gates)
+        for index, pick in self.picks:
             gate = run.gates[index]
             choice = WORDS[gate.kind]
             if pick % 3:  # mostly sense
@@ -165,13 +176,16 @@ class Draft:
     picks: Any
     script = lua.DRAFT
 
+    def aimed(self, run: Run) -> Self:
+        return replace(self, number=aim(run, self.number))
+
     def call(self, engine: ResumeEngine, run_id: str, run: Run) -> Awaitable[Any]:
         person = actor(self.who)
         assert isinstance(person, Person)
-        return engine.draft(gate_id(run_id, self.number % len(run.gates)), person, self.picks)
+        return engine.draft(gate_id(run_id, self.number), person, self.picks)
 
     def heard(self, world: World, run: Run, said: Said) -> None:
-        gate = run.gates[self.number % len(run.gates)]
+        gate = run.gates[self.number]
         why = world.why_not_draft(run, gate, self.who)
         if not why:
             assert said.word == DONE, said
@@ -183,7 +197,7 @@ class Draft:
         world.refused(run, gate, self.who, "slack", said.word)
 
     def unheard(self, world: World, run: Run) -> None:
-        gate = run.gates[self.number % len(run.gates)]
+        gate = run.gates[self.number]
         if world.why_not_draft(run, gate, self.who):
             world.sweep(run)
         else:
@@ -199,12 +213,12 @@ class Withdraw:
     number: int | None = None
     script = lua.WITHDRAW
 
-    def _index(self, run: Run) -> int | None:
-        return None if self.number is None else self.number % len(run.gates)
+    def aimed(self, run: Run) -> Self:
+        return replace(self, number=None if self.number is None else aim(run, self.number))
 
     def call(self, engine: ResumeEngine, run_id: str, run: Run) -> Awaitable[Any]:
         if self.outcome == "cancelled":
-            return engine.cancel(run_id, self.reason, by=actor(run.owner), via="api", index=self._index(run))
+            return engine.cancel(run_id, self.reason, by=actor(run.owner), via="api", index=self.number)
         if self.outcome == "undeliverable":
             return engine.undeliverable(run_id, self.reason or "gone")
         return self._superseded(engine, run_id)
@@ -226,6 +240,8 @@ class Withdraw:
         count = self._do(world, run)
         if self.outcome == "cancelled":
             assert said.word == (DONE if count else "not-waiting"), said
+            if not count:
+                world.refused(run, None, run.owner, "api", said.word)
         else:
             assert (said.word, said.result) == (DONE, count)
 
@@ -234,7 +250,7 @@ class Withdraw:
 
     def _do(self, world: World, run: Run) -> int:
         if self.outcome == "cancelled":
-            return world.withdraw(run, "cancelled", self.reason, run.owner, "api", self._index(run))
+            return world.withdraw(run, "cancelled", self.reason, run.owner, "api", self.number)
         reason = (self.reason or "gone") if self.outcome == "undeliverable" else self.reason
         return world.withdraw(run, self.outcome, reason, None, "host", None)
 
@@ -250,8 +266,11 @@ class Amend:
     to: Who | None = None
     script = lua.AMEND
 
+    def aimed(self, run: Run) -> Self:
+        return replace(self, number=aim(run, self.number))
+
     def call(self, engine: ResumeEngine, run_id: str, run: Run) -> Awaitable[Any]:
-        gate, by = gate_id(run_id, self.number % len(run.gates)), actor(self.who)
+        gate, by = gate_id(run_id, self.number), actor(self.who)
         amend = engine.amendments
         if self.seconds is not None:
             return amend.extend(gate, self.seconds, by=by, via=via(self.who))
@@ -271,6 +290,7 @@ class Amend:
         assert said.word in why
         if said.word in LATE:
             world.sweep(run)
+        world.refused(run, run.gates[self.number], self.who, via(self.who), said.word)
 
     def unheard(self, world: World, run: Run) -> None:
         if self._why_not(world, run):
@@ -279,7 +299,7 @@ class Amend:
             self._do(world, run)
 
     def _why_not(self, world: World, run: Run) -> set[str]:
-        gate = run.gates[self.number % len(run.gates)]
+        gate = run.gates[self.number]
         if self.seconds is not None:
             return world.why_not_extend(run, gate, self.seconds, self.who)
         if self.names is not None:
@@ -287,7 +307,7 @@ class Amend:
         return world.why_not_delegate(run, gate, self.who, self.to or ANA)
 
     def _do(self, world: World, run: Run) -> None:
-        gate = run.gates[self.number % len(run.gates)]
+        gate = run.gates[self.number]
         if self.seconds is not None:
             world.extend(run, gate, self.seconds, self.who, via(self.who))
         elif self.names is not None:
@@ -302,6 +322,9 @@ class Expire:
     """The agenda's handler, at whatever moment."""
 
     script = lua.EXPIRE
+
+    def aimed(self, run: Run) -> Self:
+        return self
 
     def call(self, engine: ResumeEngine, run_id: str, run: Run) -> Awaitable[Any]:
         return engine.expire(run_id)

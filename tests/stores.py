@@ -42,22 +42,26 @@ async def events(engine: ResumeEngine, run_id: str) -> list[dict[str, Any]]:
 
 
 class Lossy:
-    """Stands before a server's unix socket and can lose a reply: the work is done, and the caller hears nothing."""
+    """Stands before a server's unix socket and can lose a reply: the work is done, and the caller hears nothing.
+
+    It can lose a request as well, which looks the same to the caller: nothing is done.
+    """
 
     def __init__(self, server: str, folder: Path) -> None:
         self._server = server
         self._path = folder / "lossy.sock"
         self._word = b""
         self._times = 0
+        self._requests_too = False
         self.lost = 0
 
     @property
     def url(self) -> str:
         return f"unix://{quote(str(self._path))}?db=0"
 
-    def lose(self, word: str, times: int = 1) -> None:
-        """Lose the replies to the next requests in which ``word`` stands, and the connections with them."""
-        self._word, self._times = word.encode(), times
+    def lose(self, word: str, times: int = 1, *, requests: bool = False) -> None:
+        """Lose the replies to the next requests in which ``word`` stands (or these themselves), and the connections."""
+        self._word, self._times, self._requests_too = word.encode(), times, requests
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[Lossy]:
@@ -88,6 +92,9 @@ class Lossy:
         while data := await caller.read(1 << 20):
             if self._times and self._word in data:
                 self._times -= 1
+                if self._requests_too:
+                    self.lost += 1
+                    return
                 losing.set()
             server.write(data)
             await server.drain()

@@ -109,6 +109,37 @@ async def test_a_named_decider_delegates_and_is_one_no_more(engine: ResumeEngine
     assert (event["reason"], event["deciders"]) == ("delegated", ["T1:U3"])
 
 
+@pytest.mark.parametrize("how", ["delegated", "reassigned"])
+async def test_who_hands_the_decision_over_has_no_vote_any_longer(engine: ResumeEngine, how: str) -> None:
+    policy = {"approvers": ["U1", "U2"], "quorum": 2}
+    run, _ = await engine.suspend(run_request(None, [approval()], policy=policy), owner="ci")
+    gate = run.gates[0].id
+    await engine.decide(gate, Action.APPROVE, by=BEN, via="slack")
+    if how == "delegated":
+        await engine.amendments.delegate(gate, CHO, by=BEN, via="slack")
+    else:
+        await engine.amendments.reassign(gate, ["U1", "U3"], by=ADMIN, via="slack")
+    run = await engine.decide(gate, Action.APPROVE, by=CHO, via="slack")
+    assert run.gates[0].pending
+    assert [vote.by for vote in run.gates[0].votes] == [CHO]
+    run = await engine.decide(gate, Action.APPROVE, by=ANA, via="slack")
+    assert run.gates[0].decision is not None
+    assert run.gates[0].decision.by == (CHO, ANA)
+    [event] = [e for e in await events(engine, run.id) if e["event"] == "gate.reassigned"]
+    assert event["void"] == [BEN.model_dump()]
+
+
+async def test_votes_of_who_may_still_decide_outlast_a_reassignment(engine: ResumeEngine) -> None:
+    policy = {"approvers": ["U1", "U2"], "quorum": 2}
+    run, _ = await engine.suspend(run_request(None, [approval()], policy=policy), owner="ci")
+    gate = run.gates[0].id
+    await engine.decide(gate, Action.APPROVE, by=ANA, via="slack")
+    await engine.amendments.reassign(gate, ["U1", "U3"], by=ADMIN, via="slack")
+    run = await engine.decide(gate, Action.APPROVE, by=CHO, via="slack")
+    assert run.gates[0].decision is not None
+    assert run.gates[0].decision.by == (ANA, CHO)
+
+
 async def test_an_escalation_adds_approvers_in_its_time_and_only_once(engine: ResumeEngine) -> None:
     escalate = {"after_s": 600, "place": {"channel": "C2"}, "approvers": ["U3"]}
     with freeze_time(START, real_asyncio=True) as clock:

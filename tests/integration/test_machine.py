@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import pytest
 from freezegun import freeze_time
 from freezegun.api import FrozenDateTimeFactory
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -32,17 +32,17 @@ from hypothesis.stateful import (
 from core.agenda import LEASE_MS, Worker
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
-from core.gates import Vote
 from core.ids import new_token
 from core.requests import RunRequest
-from core.resumes import Resume
+from core.resumes import MAX_TRIES, Resume
 from core.store import lua
 from core.store.connect import fast_client
 from core.store.keys import Keys, leases
 from tests import model
+from tests.agreement import TOLD, expected, in_some_order, index_of, seen
 from tests.conftest import HOME, Members
 from tests.histories import FAULTS, OPENINGS, STEPS, Opening
-from tests.model import Json, Run, World, iso, named
+from tests.model import Json, Run, World, iso
 from tests.steps import (
     AWAY,
     CI,
@@ -92,6 +92,7 @@ class Machine(RuleBasedStateMachine):
     async def begin(self, folder: Path) -> None:
         self.redis = fast_client(self.url)
         self.stack.push_async_callback(self.redis.aclose)
+        await self.redis.config_set("appendfsync", "no")  # nothing here is about the disk
         await self.redis.flushall()
         for script in vars(lua).values():
             if isinstance(script, lua.Script):
@@ -127,6 +128,7 @@ class Machine(RuleBasedStateMachine):
     def first(self, opening: Opening) -> None:
         self.does(self.opening(opening, "none"))
 
+    @precondition(lambda self: len(self.runs) < 4 or not any(run.pending for run in self.runs.values()))
     @rule(opening=OPENINGS, fault=FAULTS)
     def suspend(self, opening: Opening, fault: str) -> None:
         self.does(self.opening(opening, fault))
@@ -165,7 +167,7 @@ class Machine(RuleBasedStateMachine):
 
     # settling
 
-    @precondition(lambda self: self.runs)
+    @precondition(lambda self: any(run.pending for run in self.runs.values()))
     @rule(number=st.integers(0, 9), step=STEPS)
     def one(self, number: int, step: Step) -> None:
         self.does(self.stepping(self.a_run(number), step, "none"))
@@ -177,6 +179,7 @@ class Machine(RuleBasedStateMachine):
 
     async def stepping(self, run_id: str, step: Step, fault: str) -> None:
         run = self.runs[run_id]
+        step = step.aimed(run)
         engine = self.engines[1 if fault.startswith("lost") else 0]
         said = await self.faulty(fault, step.script, lambda: step.call(engine, run_id, run))
         if said.word != AWAY:
@@ -187,14 +190,15 @@ class Machine(RuleBasedStateMachine):
             assert fault == "refused"
         await self.check(run_id)
 
-    @precondition(lambda self: self.runs)
+    @precondition(lambda self: any(run.pending for run in self.runs.values()))
     @rule(number=st.integers(0, 9), one=STEPS, two=STEPS)
     def two_at_once(self, number: int, one: Step, two: Step) -> None:
         """Both come to the same as if one had come after the other, whichever that was."""
         self.does(self.racing(self.a_run(number), one, two))
 
-    async def racing(self, run_id: str, *steps: Step) -> None:
+    async def racing(self, run_id: str, *anywhere: Step) -> None:
         run = self.runs[run_id]
+        steps = [step.aimed(run) for step in anywhere]
         calls = (step.call(engine, run_id, run) for step, engine in zip(steps, self.engines, strict=True))
         said = await asyncio.gather(*map(hear, calls))
         stored, told = await self.stored(run_id)
@@ -217,7 +221,7 @@ class Machine(RuleBasedStateMachine):
     # the agenda
 
     @rule(
-        seconds=st.sampled_from([0, 0.001, 1, 10, 29, 31, 61, 600, 3600]),
+        seconds=st.sampled_from([0, 0, 0.001, 1, 1, 10, 29, 31, 61, 600, 3600]),
         worker=st.sampled_from([None, 0, 1]),
     )
     def time_passes(self, seconds: float, worker: int | None) -> None:
@@ -275,7 +279,7 @@ class Machine(RuleBasedStateMachine):
         self.does(self.claiming(limit, lease_s, fault) if limit else self.claiming_at_once())
 
     async def claiming(self, limit: int, lease_s: int, fault: str) -> None:
-        due = [run_id for run_id, run in self.runs.items() if self.world.claimable(run)]
+        due = self.due()
         script = lua.START_RESUME if fault == "lost" and limit % 2 else lua.CLAIM
         said = await self.faulty(
             fault,
@@ -290,6 +294,11 @@ class Machine(RuleBasedStateMachine):
             for resume in said.result:
                 await self.handed_out(resume, lease_s)
 
+    def due(self) -> list[str]:
+        due = [run_id for run_id, run in self.runs.items() if self.world.claimable(run)]
+        assume(all(self.runs[run_id].tries < MAX_TRIES - 1 for run_id in due))
+        return due
+
     async def handed_out(self, resume: Resume, lease_s: int) -> None:
         run = self.runs[resume.run.id]
         self.world.claim(run, resume.lease, lease_s * 1000, started=True)
@@ -301,7 +310,7 @@ class Machine(RuleBasedStateMachine):
         await self.check(resume.run.id)
 
     async def claiming_at_once(self) -> None:
-        due = {run_id for run_id, run in self.runs.items() if self.world.claimable(run)}
+        due = self.due()
         claims = (engine.resumes.claim("api", limit=100, wait_s=0, lease_s=30) for engine in self.engines)
         had = [resume for claim in await asyncio.gather(*claims) for resume in claim]
         assert Counter(resume.run.id for resume in had) == Counter(due)
@@ -340,7 +349,9 @@ class Machine(RuleBasedStateMachine):
         run = self.runs[run_id]
         status, error = ("resumed", None) if word == "ack" else ("settled", "busy")
         if why := self.world.why_not_end(run, lease, status):
-            assert said.word in why or (said.word == AWAY and fault == "lost twice")
+            assert said.word in why or (said.word == AWAY and fault in ("lost twice", "refused"))
+            if said.word != AWAY:
+                self.world.refused(run, None, CI, "host", said.word)
         elif said.word == AWAY:
             assert fault in ("lost twice", "refused")
         else:
@@ -352,8 +363,9 @@ class Machine(RuleBasedStateMachine):
     # looking
 
     def a_run(self, number: int) -> str:
-        """One of the runs, the latest first: it is the one in which most can still happen."""
-        ids = list(self.runs)
+        """One of the runs; mostly one in which something can still happen."""
+        waiting = [run_id for run_id, run in self.runs.items() if run.pending and number % 4]
+        ids = waiting or list(self.runs)
         return ids[-1 - number % len(ids)]
 
     async def faulty(self, fault: str, script: lua.Script, call: Callable[[], Awaitable[Any]]) -> Said:
@@ -404,7 +416,8 @@ class Machine(RuleBasedStateMachine):
 
     async def check_chain(self, keys: Keys) -> None:
         link = ""
-        for _, entry in await self.redis.xrange(keys.audit):
+        entries: Any = await self.redis.xrange(keys.audit)
+        for _, entry in entries:
             assert json.loads(entry["event"])["prev"] == link
             link = hashlib.sha1(entry["event"].encode()).hexdigest()
         assert (await self.redis.hget(keys.audit_head, "digest") or "") == link
@@ -437,62 +450,12 @@ class Machine(RuleBasedStateMachine):
                 assert not await self.redis.exists(key)
 
 
-TOLD = ("event", "gate", "by", "from", "at", *model.TOLD_BESIDES)
-
-
-def index_of(gate: str | None) -> int | None:
-    return None if gate is None else int(gate.rpartition("_")[2])
-
-
-def seen(run: Any) -> Json:
-    """A stored run, as far as the model knows of it."""
-    found: Json = {"status": run.status, "error": run.error, "gates": []}
-    for gate in run.gates:
-        decision = gate.decision
-        one = {
-            "status": gate.status,
-            "deciders": gate.policy.deciders,
-            "deadline": gate.deadline,
-            "votes": votes(gate.votes),
-            "drafts": gate.drafts if gate.pending else None,
-            "args": gate.arguments if gate.digest else {},
-            "decision": decision
-            and (votes(decision.votes), decision.values, decision.at, decision.detail, decision.outcome),
-        }
-        found["gates"].append(one)
-    return found
-
-
-def votes(given: tuple[Vote, ...]) -> list[Any]:
-    return [(vote.by.model_dump(), vote.action, vote.comment) for vote in given]
-
-
-def expected(run: Run) -> Json:
-    """The same of the model's run."""
-    found: Json = {"status": run.status, "error": run.error, "gates": []}
-    for gate in run.gates:
-        decision = ([as_seen(vote) for vote in gate.by], gate.values, gate.at, gate.detail, gate.status)
-        one = {
-            "status": gate.status,
-            "deciders": gate.deciders,
-            "deadline": gate.deadline,
-            "votes": [as_seen(vote) for vote in gate.votes],
-            "drafts": {":".join(who): picks for who, picks in gate.drafts.items()} if gate.pending else None,
-            "args": gate.args,
-            "decision": None if gate.pending else decision,
-        }
-        found["gates"].append(one)
-    return found
-
-
-def as_seen(vote: model.Vote) -> Any:
-    return (named(vote.who), vote.action, vote.comment)
-
-
-def in_some_order(told: list[Json]) -> tuple[list[Json], Counter[str]]:
-    """Refusals are written down apart from what others do meanwhile: their order says nothing."""
-    refused = Counter(json.dumps(event, sort_keys=True) for event in told if event["event"] == "gate.refused")
-    return [event for event in told if event["event"] != "gate.refused"], refused
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is busy with other things is no fault of the store: the model knows of no other than its own."""
+    monkeypatch.setattr("core.store.reach.BUDGET_S", 60)
+    for name in ("REPLY_TIMEOUT_S", "POOL_TIMEOUT_S"):
+        monkeypatch.setattr(f"core.store.connect.{name}", 60)
 
 
 @pytest.fixture(scope="module")
@@ -506,17 +469,27 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def drive(url: str, folder: Path, **how: Any) -> None:
     assert iso(START_MS)[:19] == START[:19]
     with freeze_time(START, real_asyncio=True) as clock:
+        assert isinstance(clock, FrozenDateTimeFactory)
         run_state_machine_as_test(
-            lambda: Machine(url, folder, clock),
+            lambda: Machine(url, folder, clock),  # type: ignore[arg-type]  # any factory will do
             settings=settings(deadline=None, suppress_health_check=list(HealthCheck), **how),
         )
 
 
+@pytest.mark.timeout(300)
 def test_engines_and_model_agree_whatever_happens(own_server: str, tmp_path: Path) -> None:
-    drive(own_server, tmp_path, max_examples=40, stateful_step_count=40, derandomize=True)
+    """The same histories each time, told as they are; the slow form looks for others and for the shortest."""
+    drive(
+        own_server,
+        tmp_path,
+        max_examples=25,
+        stateful_step_count=40,
+        derandomize=True,
+        phases=[Phase.generate],
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_engines_and_model_agree_in_thousands_of_steps(own_server: str, tmp_path: Path) -> None:
-    drive(own_server, tmp_path, max_examples=1000, stateful_step_count=60, derandomize=False)
+    drive(own_server, tmp_path, max_examples=400, stateful_step_count=60, derandomize=False)

@@ -1,6 +1,8 @@
 -- Changes who may decide pending gates, or until when. All of it or nothing. KEYS: of a run, then 12 the call's token.
--- cmd: event, by (JSON text), via, items: [{index, rev, policy (JSON text)?, deadline (ms)?, fields (audit)}],
--- flag (a field of the run to set to 1)?, index (the names of the indexes from here on), made (ms). Returns {word, index}: amended | missing | expired | taken | stale.
+-- cmd: event, by (JSON text), via, items: [{index, rev, policy (JSON text)?, deadline (ms)?, fields (audit),
+-- void (people whose votes no longer count)?, votes (tokens of the votes that this was found out about)}],
+-- flag (a field of the run to set to 1)?, index (the names of the indexes from here on), made (ms).
+-- Returns {word, index}: amended | missing | expired | taken | stale.
 if redis.call('EXISTS', RUN) == 0 then
   return {'missing', -1}
 end
@@ -8,19 +10,38 @@ if redis.call('EXISTS', KEYS[12]) == 1 then
   return {'amended', -1} -- the reply of the first try was lost
 end
 expire_overdue()
+
+local function votes_of(index)
+  local votes, tokens = cjson.decode(redis.call('HGET', RUN, index .. ':votes') or '[]'), {}
+  for _, vote in ipairs(votes) do
+    table.insert(tokens, vote.token)
+  end
+  return votes, table.concat(tokens, ' ')
+end
+
 for _, item in ipairs(cmd.items) do
   local gate = redis.call('HMGET', RUN, item.index .. ':status', item.index .. ':rev')
   if not gate[1] then
     return {'missing', item.index}
   elseif gate[1] ~= 'pending' then
     return {gate[1] == 'expired' and 'expired' or 'taken', item.index}
-  elseif gate[2] ~= item.rev then
+  end
+  item.old, item.tokens = votes_of(item.index)
+  if gate[2] ~= item.rev or (item.void and item.votes ~= item.tokens) then
     return {'stale', item.index}
   end
 end
 for _, item in ipairs(cmd.items) do
   if item.policy then
     redis.call('HSET', RUN, item.index .. ':policy', item.policy)
+  end
+  for _, person in ipairs(item.void or {}) do
+    for place = #item.old, 1, -1 do
+      if item.old[place].person == person then
+        table.remove(item.old, place)
+      end
+    end
+    redis.call('HSET', RUN, item.index .. ':votes', #item.old > 0 and cjson.encode(item.old) or '[]')
   end
   if item.deadline then
     redis.call('HSET', RUN, item.index .. ':deadline', string.format('%.0f', item.deadline))

@@ -62,7 +62,7 @@ for _, item in ipairs(cmd.items) do
   if #same >= item.need then
     local decision = '{"outcome":"' .. item.outcome .. '","at":' .. string.format('%.0f', now) .. ',"via":"' .. cmd.via
       .. '","votes":[' .. table.concat(same, ',') .. ']' .. item.extra .. '}'
-    settle(item.index, item.outcome, decision, cmd.by, cmd.via, item.fields)
+    settle(item.index, item.outcome, decision, cmd.by, cmd.via, ',"action":"' .. item.action .. '"' .. item.fields)
     word = 'settled'
   else
     audit('gate.voted', gate_id(item.index),
