@@ -26,6 +26,7 @@ def _for_each_kind(right: str) -> tuple[str, ...]:
 
 SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
     "auth.test": (),
+    "chat.delete": ("chat:write",),
     "chat.getPermalink": (),
     "chat.postEphemeral": ("chat:write",),
     "chat.postMessage": ("chat:write",),

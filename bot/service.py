@@ -20,6 +20,7 @@ from bot.door import Door
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
+from bot.slack.reachable import Reachable
 from bot.slack.reminders import Reminders
 from bot.socket import Socket
 from bot.web import Web
@@ -140,7 +141,7 @@ class Service:
 
     async def _start_web(self, client: AsyncWebClient) -> None:
         """The HTTP port. A worker alone has one too, for health and metrics."""
-        settings, checks = self._settings, self._checks()
+        settings, checks = self._settings, self._checks(client)
         self.web = Web(self.engine, settings.bind, checks, self.worker)
         if self._role != "worker":
             self.web.serve_api(settings.api_keys)
@@ -163,12 +164,12 @@ class Service:
 
         return connected
 
-    def _checks(self) -> dict[str, Check]:
+    def _checks(self, client: AsyncWebClient) -> dict[str, Check]:
         async def agenda() -> None:
             if self.worker and self.worker.behind_ms > BEHIND_MS:
                 raise NotReady(f"the agenda is {self.worker.behind_ms // 1000} s behind")
 
-        return {"store": self.engine.store.ping, "agenda": agenda}
+        return {"store": self.engine.store.ping, "agenda": agenda, "slack": Reachable(client)}
 
 
 @contextlib.asynccontextmanager

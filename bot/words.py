@@ -223,6 +223,7 @@ def reminder_fallback(title: str) -> str:
 DID_NOT_WORK: Final = (
     "That didn't work: askgate cannot reach its store. Try again in a moment; nothing counts twice."
 )
+NO_SUCH_CONTROL: Final = "There is no such choice here any more. Nothing was changed; read the card again."
 GONE: Final = "This no longer exists; it was settled long ago and has been cleared away."
 NOT_ALLOWED: Final = "You are not among those who may decide this. Nothing was changed."
 NOT_ALLOWED_BUT: Final = "You are not among those who may decide this: {who}. Nothing was changed."

@@ -15,13 +15,15 @@ import structlog
 from core.bell import Bell, heard
 from core.errors import StoreUnavailable
 from core.ids import new_token
+from core.leases import Leases
 from core.lookout import Look, gathered, look
 from core.store.store import Due, Store
 from core.sweeper import Sweeper
 
 log = structlog.get_logger(__name__)
 
-LEASE_MS = 30_000
+LEASE_MS = 10_000
+"""How long after the death of a worker another one takes up its work. A living worker renews its leases."""
 MAX_IDLE_S = 1.0
 """How late a due member may be noticed if its ring was lost."""
 LOST_RACE_MS = 50
@@ -54,7 +56,13 @@ class Worker:
     """Runs the handlers of this process for what is due in any partition, and expires what nobody decided in time."""
 
     def __init__(
-        self, store: Store, bell: Bell, handlers: Mapping[str, Handler], *, parallel: int = 50
+        self,
+        store: Store,
+        bell: Bell,
+        handlers: Mapping[str, Handler],
+        *,
+        parallel: int = 50,
+        lease_ms: int = LEASE_MS,
     ) -> None:
         self._store = store
         self._bell = bell
@@ -62,6 +70,9 @@ class Worker:
         self._slots = asyncio.Semaphore(parallel)
         # no more at a time than find a slot soon: a lease runs also for what waits for one
         self._batch = max(1, parallel // store.partitions)
+        self._lease_ms = lease_ms
+        self._leases = Leases(store, lease_ms)
+        self._renewing: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = asyncio.Event()
@@ -78,6 +89,7 @@ class Worker:
             asyncio.create_task(self._loop(), name="agenda"),
             asyncio.create_task(self._sweeper.run(), name="sweeper"),
         ]
+        self._renewing = asyncio.create_task(self._leases.run(), name="leases")
 
     async def stop(self, grace_s: float) -> None:
         """Take nothing more; let what runs end within ``grace_s``, then cancel it (its lease runs out)."""
@@ -90,6 +102,9 @@ class Worker:
                 log.warning("agenda.cancelled", task=task.get_name())
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
+        if self._renewing:
+            self._renewing.cancel()
+            await asyncio.gather(self._renewing, return_exceptions=True)
 
     async def run_once(self) -> int:
         """Do everything that is due at this moment, and what that makes due. Returns how many things that was."""
@@ -141,13 +156,18 @@ class Worker:
         """What is due in every partition that can be reached."""
         token = new_token()
         claims = (
-            self._store.claim(self._store.agenda(p), p, lease_ms=LEASE_MS, limit=self._batch, token=token)
+            self._store.claim(
+                self._store.agenda(p), p, lease_ms=self._lease_ms, limit=self._batch, token=token
+            )
             for p in seen.due
         )
-        return [due for batch in await gathered(claims) for due in batch]
+        claimed = [due for batch in await gathered(claims) for due in batch]
+        self._leases.hold(claimed)
+        return claimed
 
     async def _leave(self, due: Due, in_ms: int = 0) -> None:
         """Give a member back that was not begun."""
+        self._leases.drop(due)
         try:
             retry_at = self._store.clock.now_ms() + in_ms
             agenda = self._store.agenda(due.partition)
@@ -162,6 +182,8 @@ class Worker:
             # another release's or another role's work: leave it to a worker that knows it
             await self._leave(due, UNKNOWN_MS)
             return
+        if not self._leases.work(due):
+            return
         retry_ms: int | None = None
         try:
             await handler(member_id, due.tries)
@@ -173,6 +195,8 @@ class Worker:
             # one broken member must not stop the others; it is seen in the log and tried again
             log.exception("agenda.failed", what=what, id=member_id, tries=due.tries)
             retry_ms = backoff_ms(due.tries)
+        finally:
+            self._leases.drop(due)
         try:
             retry_at = None if retry_ms is None else self._store.clock.now_ms() + retry_ms
             agenda = self._store.agenda(due.partition)

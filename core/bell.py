@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import structlog
 from redis.asyncio.client import PubSub
-from redis.exceptions import RedisClusterException, RedisError
+from redis.exceptions import RedisError
 
-from core.store.connect import Client, pubsub_of
+from core.store.connect import Client
 from core.store.keys import BELL
 
 log = structlog.get_logger(__name__)
@@ -72,10 +72,10 @@ class Bell:
         while True:
             try:
                 await self._client.initialize()
-                async with pubsub_of(self._client) as pubsub:
+                async with self._client.pubsub() as pubsub:
                     await pubsub.subscribe(BELL)
                     await self._hear_all(pubsub)
-            except (RedisError, RedisClusterException, OSError) as error:
+            except (RedisError, OSError) as error:
                 self.listening.clear()
                 log.warning("bell.lost", error=type(error).__name__)
                 # of a cluster or of sentinels: what was known of who leads is asked again

@@ -36,12 +36,13 @@ def shown_gate(gate: Gate, redaction: Redaction) -> Gate:
             **look.doc,
             "tool_name": redaction.text(gate.doc.tool_name),
             "reason": _text(gate.doc.reason, redaction),
+            "saves": tuple(map(redaction.text, gate.doc.saves)),
         }
     )
     update = {
         "doc": doc,
         "hidden": look.hidden,
-        "edited": redaction.value(gate.edited),
+        "edited": _edited(gate, redaction),
         "edits": tuple(_edit(edit, redaction) for edit in gate.edits),
         "votes": _votes(gate.votes, redaction),
         "drafts": look.drafts,
@@ -75,6 +76,30 @@ def _arguments(gate: Gate, redaction: Redaction) -> Look:
     if gate.edited is not None:
         hidden = redaction.counted(gate.edited)[1]
     return Look({"args": args}, redaction.value(_values(gate)), gate.drafts, hidden)
+
+
+def _edited(gate: Gate, redaction: Redaction) -> Any:
+    if gate.edited is None:
+        return None
+    shown = [redaction.value(args) for args in (gate.doc.args, gate.edited)]
+    return _told_apart(gate.doc.args, gate.edited, *shown)
+
+
+def _told_apart(old: JsonValue, new: JsonValue, shown_old: Any, shown_new: Any) -> Any:
+    """The new value as it is shown; where the old one looks the same and is another, that is said."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = dict(zip(old, shown_old, strict=True))
+        return {
+            shown: _told_apart(old[name], item, shown_old[names[name]], shown_new[shown])
+            if name in old
+            else shown_new[shown]
+            for shown, (name, item) in zip(shown_new, new.items(), strict=True)
+        }
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [_told_apart(*items) for items in zip(old, new, shown_old, shown_new, strict=True)]
+    if shown_old == shown_new and (old != new or type(old) is not type(new)):
+        return f"{shown_new} (changed)"
+    return shown_new
 
 
 def _edit(edit: Edit, redaction: Redaction) -> Edit:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 
 import freezegun
@@ -19,6 +21,11 @@ from core.engine import ResumeEngine
 from core.policy import CannotVerify, Person
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
+from tests.tls import Authority
+
+# cryptography remembers the class of the first moment that it signs: let that be the real one
+with tempfile.TemporaryDirectory() as _folder:
+    Authority(Path(_folder))
 
 # pydantic builds its schemas with the real datetime class; freezing it midway breaks every later model.
 # hypothesis measures how long it takes to find the shortest failure, and a schema's check how long it may take itself.

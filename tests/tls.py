@@ -109,7 +109,10 @@ class TlsDoor:
         finally:
             loop.remove_reader(caller)
         first = caller.recv(1, socket.MSG_PEEK)
-        tls = bool(first) and first[0] == TLS_HANDSHAKE
+        if not first:  # it hung up
+            caller.close()
+            return
+        tls = first[0] == TLS_HANDSHAKE
         reader = asyncio.StreamReader()
         protocol = asyncio.StreamReaderProtocol(reader)
         try:

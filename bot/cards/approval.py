@@ -20,8 +20,8 @@ SAVES_BYTES = 60_000
 """What "Approve always" may save, all of which a modal shows."""
 OUR_BYTES = 800
 """What our own words take at most around the agent's, before anybody votes or edits."""
-EDIT_NOTES = 2
-"""How many lines an edit may add: the arguments go on, and are too long to edit."""
+EDIT_NOTES = 3
+"""How many lines an edit may add: values are hidden, the arguments go on, and they cannot be edited in Slack."""
 
 
 def approval_blocks(gate: Gate, budget: int) -> list[Block]:

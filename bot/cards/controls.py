@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from core.gates import Gate, Kind
+
 PICK: Final = "pick"
 CHOOSE: Final = "choose"
 OTHER: Final = "other"
@@ -75,6 +77,29 @@ def _options(element: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [one] if one else list(element.get("selected_options") or ())
 
 
+_KINDS: Final[Mapping[str, Kind]] = {
+    **dict.fromkeys((PICK, CHOOSE, OTHER, SUBMIT, FORM, RESPONSE), Kind.QUESTION),
+    **dict.fromkeys((APPROVE, REJECT, REJECT_REASON, EDIT, ALWAYS), Kind.APPROVAL),
+    FILL: Kind.FORM,
+    DONE: Kind.LINK,
+    ANSWER: Kind.CUSTOM,
+}
+"""Of which kind a gate has to be to have a control; the other controls are of every kind."""
+
+
+def fits(found: Control, gate: Gate) -> bool:
+    """Whether a gate has such a control: of its kind, at its questions, with its options."""
+    if gate.doc.kind is not _KINDS.get(found.verb, gate.doc.kind):
+        return False
+    if gate.doc.kind is not Kind.QUESTION:
+        return True
+    questions = gate.asks.questions
+    if not 0 <= found.question < len(questions):
+        return False
+    picked = (found.number,) if found.verb == PICK else found.picked
+    return all(0 <= index < len(questions[found.question].options) for index in picked)
+
+
 @dataclass(frozen=True, slots=True)
 class Where:
     """What a modal is about: kept in its `private_metadata`."""
@@ -83,6 +108,10 @@ class Where:
     question: int = 0
     page: int = 0
     digest: str = ""
+
+    def control(self, verb: str) -> Control:
+        """What opened the modal, or might have."""
+        return Control(verb, self.gate, self.question, number=0, value=self.digest, picked=())
 
     def dump(self) -> str:
         return json.dumps(asdict(self))

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, Final
 
-from redis.exceptions import RedisClusterException, RedisError, ResponseError
+from redis.exceptions import RedisError, ResponseError
 
 from bot.commands.findings import Finding, fault, ok, unknown
 from core.address import Topology, parse_address
@@ -22,7 +22,7 @@ MAX_SKEW_MS: Final = 30_000
 """Slack's requests count as too old after 5 minutes of this machine's clock; far less is already amiss."""
 
 Check = Callable[[Any, Settings], Awaitable[Finding]]
-_AWAY: Final = (RedisError, RedisClusterException, OSError)
+_AWAY: Final = (RedisError, OSError)
 
 
 async def check_store(url: str, settings: Settings) -> AsyncIterator[Finding]:
@@ -209,8 +209,9 @@ async def _clock(client: Any, _settings: Settings) -> Finding:
 
 async def _partitions(url: str, wanted: int) -> Finding:
     try:
+        client: Any
         async with fast_client(url) as client:
-            stored: str | None = await client.execute_command("HGET", META, "partitions")
+            stored = await client.hget(META, "partitions")
     except _AWAY as error:
         return fault("partitions", f"cannot be read ({error})", "let this user read the keys ag:*")
     if stored is None:

@@ -120,6 +120,8 @@ class Actions:
 
     async def _do(self, person: Person, control: Control, body: Mapping[str, Any]) -> str | None:
         run, gate = await self._engine.gate(control.gate)
+        if not c.fits(control, gate):
+            raise NotFound("There is no such control.", extra={"gate": gate})
         view = body.get("view") or {}
         click = Click(
             control=control,
@@ -190,17 +192,13 @@ class Actions:
         """The draft with the menus' present picks: a menu's own event may still be under way."""
         draft = click.draft
         for block, elements in click.state.items():
-            gate, _, rest = block.partition("/")
             menu = elements.get(c.CHOOSE)
-            if gate != click.gate.id or not menu:
+            if block.partition("/")[0] != click.gate.id or not menu:
                 continue
-            picked, question = (
-                c.control({"block_id": block, "action_id": c.CHOOSE, **menu}).picked,
-                _number(rest),
-            )
+            shows = _control({"block_id": block, "action_id": c.CHOOSE, **menu})
             # a menu goes on showing its picks after somebody has written another answer
-            if picked and draft.entries[question].other is None:
-                draft = draft.having(question, Entry(picked))
+            if c.fits(shows, click.gate) and shows.picked and draft.entries[shows.question].other is None:
+                draft = draft.having(shows.question, Entry(shows.picked))
         return draft
 
     async def _other(self, click: Click) -> str | None:
@@ -318,11 +316,6 @@ def _control(action: Mapping[str, Any]) -> Control:
         return c.control(action)
     except (LookupError, ValueError) as error:
         raise NotFound("There is no such control.") from error
-
-
-def _number(rest: str) -> int:
-    """The question's number in what follows a gate's id in a block id."""
-    return int(rest.partition("/")[0])
 
 
 def _thread(body: Mapping[str, Any]) -> str | None:

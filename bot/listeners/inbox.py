@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,7 @@ from core.gates import Gate
 from core.policy import Person, is_among
 from core.runs import Run
 from core.shown import shown_run
+from core.store.indexes import names_for
 
 SHOWN: Final = 20
 LOOKED_AT: Final = 500
@@ -60,7 +61,8 @@ class _Search:
 
     admin: bool = False
     unsure: bool = False
-    items: list[Item] = field(default_factory=list)
+    items: dict[str, Item] = field(default_factory=dict)
+    """By gate: both looks may find one."""
 
 
 class Inbox:
@@ -84,7 +86,7 @@ class Inbox:
                 await self._look(person, search)
         except TimeoutError:
             search.unsure = True
-        items = sorted(search.items, key=lambda item: item[0], reverse=True)
+        items = sorted(search.items.values(), key=lambda item: item[0], reverse=True)
         waiting = await self._linked([self._shown(run, gate) for _, run, gate in items[:SHOWN]])
         return Found(waiting, search.admin, more=len(items) > SHOWN, unsure=search.unsure)
 
@@ -100,21 +102,31 @@ class Inbox:
             return False
 
     async def _look(self, person: Person, search: _Search) -> None:
-        looked_at = 0
-        async with contextlib.aclosing(self._batches()) as batches:
+        """Who is named is found by the indexes, however many other gates there are; what is open to the members of a
+        channel or a group, by a look through the newest."""
+        if not search.admin:
+            who = f"{person.team}:{person.user}"
+            named = names_for(who, home=self._engine.home, admins=self._engine.admins)
+            await self._scan(person, search, named)
+        await self._scan(person, search)
+
+    async def _scan(self, person: Person, search: _Search, names: Sequence[str] = ()) -> None:
+        """Look at pending gates, newest first (with ``names``, at those of these indexes)."""
+        found = looked_at = 0
+        async with contextlib.aclosing(self._batches(names)) as batches:
             async for batch in batches:
-                await asyncio.gather(*(self._check(item, person, search) for item in batch))
+                checks = (self._check(item, person, search) for item in batch)
+                found += sum(await asyncio.gather(*checks))
                 looked_at += len(batch)
-                if len(search.items) > SHOWN:
+                if found > SHOWN:
                     return
-                if looked_at >= LOOKED_AT and not search.admin:
+                if looked_at >= LOOKED_AT:
                     search.unsure = True
                     return
 
-    async def _batches(self) -> AsyncGenerator[list[Item]]:
-        """Pending gates, newest first."""
+    async def _batches(self, names: Sequence[str]) -> AsyncGenerator[list[Item]]:
         batch: list[Item] = []
-        async with contextlib.aclosing(self._engine.gates(only_open=True)) as gates:
+        async with contextlib.aclosing(self._engine.gates(only_open=True, names=names)) as gates:
             async for item in gates:
                 if item[2].pending:
                     batch.append(item)
@@ -123,13 +135,16 @@ class Inbox:
                     batch = []
         yield batch
 
-    async def _check(self, item: Item, person: Person, search: _Search) -> None:
+    async def _check(self, item: Item, person: Person, search: _Search) -> bool:
+        """Whether somebody may decide a gate, which is kept then."""
         _, run, gate = item
         try:
             if search.admin or await self._engine.may_decide(run, gate, person):
-                search.items.append(item)
+                search.items[gate.id] = item
+                return True
         except CannotVerify:
             search.unsure = True
+        return False
 
     def _shown(self, run: Run, gate: Gate) -> tuple[Run, Gate]:
         seen = shown_run(run, self._engine.redaction)

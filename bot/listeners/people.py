@@ -50,6 +50,8 @@ def word_for(error: AskgateError, person: Person) -> str:
         case NotAllowed():
             who = deciders(gate.policy.deciders) if isinstance(gate, Gate) else ""
             return words.NOT_ALLOWED_BUT.format(who=who) if who else words.NOT_ALLOWED
+        case NotFound() if isinstance(gate, Gate):
+            return words.NO_SUCH_CONTROL
         case NotFound():
             return words.GONE
         case Invalid():

@@ -94,6 +94,8 @@ class Views:
         try:
             where = _where(about)
             _, gate = await self._engine.gate(where.gate)
+            if not c.fits(where.control(view["callback_id"]), gate):
+                raise NotFound("There is no such form.", extra={"gate": gate})
             await self._forms[view["callback_id"]](Submission(where, person, gate, fields))
         except FieldErrors as wrong:
             await ack(response_action="errors", errors=wrong.errors)

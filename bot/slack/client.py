@@ -132,6 +132,10 @@ class Slack:
         with _meanings():
             await self.client.chat_update(channel=channel, ts=ts, **body)
 
+    async def delete(self, channel: str, ts: str) -> None:
+        with _meanings():
+            await self.client.chat_delete(channel=channel, ts=ts)
+
     async def find(
         self, channel: str, *, thread_ts: str | None, since_ms: int, payload: dict[str, Any]
     ) -> str | None:

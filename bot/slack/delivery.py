@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import Any, Final
 
 import structlog
 
@@ -16,6 +17,9 @@ from core.errors import NotFound
 from core.places import Place
 from core.runs import Card, Run
 from core.shown import shown_run
+
+POSTS: Final = 5
+"""How many messages are posted before those that are there are looked after again."""
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +35,7 @@ class Delivery:
         self._slack = slack
 
     async def card(self, run_id: str, tries: int) -> None:
-        """Draw a run's card as the run is at this moment. Raises TryAgain when Slack is busy."""
+        """Draw a run's card as the run is at this moment. Raises TryAgain if Slack is busy, or more is to be posted."""
         try:
             run = await self._run(run_id)
         except NotFound:
@@ -46,8 +50,11 @@ class Delivery:
                 run, busy = await self._run(run_id), busy or error
         if busy:
             raise TryAgain(busy.in_ms) from busy
+        await self._end_unshown(run)
         if mend:
-            await self._engine.store.set_cards(run, run.cards, mended=True)
+            await self._keep(run, run.cards, mended=True)
+        if any(_missing(run, copy) and _wanted(run, copy) for copy in range(len(places(run)))):
+            raise TryAgain(0)
 
     async def _run(self, run_id: str) -> Run:
         """The run as people may see it. Raises NotFound."""
@@ -55,11 +62,9 @@ class Delivery:
 
     async def _bring(self, run: Run, copy: int, place: Place, *, mend: bool, looking: bool) -> Run:
         """Post what is missing of one copy, then bring every message of it up to the present state."""
-        own, parts = own_cards(run, copy), _parts(run, copy)
-        missing = len(own) < len(parts) and not any(card.refused for card in own)
-        if missing and (looking or _wanted(run, copy)):
+        if _missing(run, copy) and (looking or _wanted(run, copy)):
             try:
-                await self._post(run, copy, place, parts, looking=looking)
+                await self._post(run, copy, place, _parts(run, copy), looking=looking)
             except (SlackRefused, SlackGone) as refused:
                 await self._never(run.id, copy, place, refused.code)
             run = await self._run(run.id)
@@ -68,27 +73,32 @@ class Delivery:
     async def _post(
         self, run: Run, copy: int, place: Place, parts: Sequence[tuple[int, ...]], *, looking: bool
     ) -> None:
-        """Post the messages that are not there yet, each remembered before the next.
+        """Post some of the messages that are not there yet, each remembered before the next.
 
         ``looking``: an earlier try may have posted one and died before it was remembered.
         """
-        own = own_cards(run, copy)
+        own, had = own_cards(run, copy), len(own_cards(run, copy))
         channel = own[0].channel if own else place.channel or await self._slack.open_dm(place.user or "")
         messages = render(run, parts)
-        for number in range(len(own), len(parts)):
+        for number in range(had, min(len(parts), had + POSTS)):
             thread_ts = place.thread_ts or (own[0].ts if own else None)
             payload = _payload(run, copy, number)
             ts = None
-            if looking:
+            if looking and number == had:
                 ts = await self._slack.find(
                     channel, thread_ts=thread_ts, since_ms=run.doc.created_at, payload=payload
                 )
             if ts is None and not _wanted(run, copy):
                 return
-            shown = "" if ts else _digest(messages[number])
+            found, shown = ts, "" if ts else _digest(messages[number])
             ts = ts or await self._slack.post(channel, messages[number], thread_ts=thread_ts, payload=payload)
             own.append(Card(channel=channel, ts=ts, gates=parts[number], shown=shown, copy_of=copy))
-            await self._remember(run, copy, own, event="card.posted")
+            try:
+                run = await self._remember(run, copy, own, event="card.posted")
+            except TryAgain:
+                if not found:
+                    await self._take_back(channel, ts)
+                raise
 
     async def _update(self, run: Run, copy: int, place: Place, *, mend: bool) -> Run:
         """Bring every message that does not show the present state up to it. What Slack refuses is left as it is."""
@@ -109,9 +119,7 @@ class Delivery:
                 await self._remember(run, copy, cards)
                 raise
         if cards != before:
-            run = await self._remember(run, copy, cards)
-        if failed:
-            await self._failed(run.id, copy, failed)
+            run = await self._remember(run, copy, cards, failed=failed)
         return run
 
     async def _show(self, run: Run, card: Card, number: int, message: Message, place: Place) -> Card:
@@ -130,23 +138,38 @@ class Delivery:
         """Remember that Slack will not take the rest of a copy, so that it is not asked again with each change."""
         run = await self._run(run_id)  # with the messages that were posted meanwhile
         mark = Card(channel=place.channel or place.user or "", ts="", gates=(), copy_of=copy, refused=code)
-        await self._remember(run, copy, [*own_cards(run, copy), mark])
-        await self._failed(run_id, copy, code)
+        await self._remember(run, copy, [*own_cards(run, copy), mark], failed=code)
 
-    async def _failed(self, run_id: str, copy: int, code: str) -> None:
-        """Slack will never show this: say so in the audit, and end what waits if there is no other copy of it."""
-        log.error("card.failed", run=run_id, copy=copy, code=code)
-        run = await self._run(run_id)
-        await self._engine.store.set_cards(run, run.cards, event="card.failed", reason=code)
-        if run.open and not any(_stands(run, other) for other in range(len(places(run)))):
-            await self._engine.undeliverable(run_id, code)
+    async def _end_unshown(self, run: Run) -> None:
+        """End what waits if Slack refuses a part of every copy. What is stored says so, also to the next who comes."""
+        refusals = [_refusal(run, copy) for copy in range(len(places(run)))]
+        if run.open and refusals and all(refusals):
+            await self._engine.undeliverable(run.id, refusals[-1])
 
-    async def _remember(self, run: Run, copy: int, own: Sequence[Card], *, event: str = "") -> Run:
-        """Keep what one copy consists of. Returns the run with it."""
+    async def _remember(
+        self, run: Run, copy: int, own: Sequence[Card], *, event: str = "", failed: str | None = None
+    ) -> Run:
+        """Keep what one copy consists of; with Slack's word for why some of it ``failed``. Returns the run with it."""
+        if failed:
+            log.error("card.failed", run=run.id, copy=copy, code=failed)
+            event = "card.failed"
         others = [card for card in run.cards if card.copy_of != copy]
         cards = tuple(sorted([*others, *own], key=lambda card: card.copy_of))
-        await self._engine.store.set_cards(run, cards, event=event)
+        await self._keep(run, cards, event=event, reason=failed)
         return run.model_copy(update={"cards": cards})
+
+    async def _keep(self, run: Run, cards: Sequence[Card], **more: Any) -> None:
+        """Keep the cards. Raises TryAgain if another worker, which took this one for dead, was quicker."""
+        if not await self._engine.store.set_cards(run, cards, **more):
+            log.warning("card.overtaken", run=run.id)
+            raise TryAgain(0)
+
+    async def _take_back(self, channel: str, ts: str) -> None:
+        """Delete a message that somebody else has posted as well: its controls would be looked after by nobody."""
+        try:
+            await self._slack.delete(channel, ts)
+        except (SlackBusy, SlackGone, SlackRefused) as error:
+            log.error("card.left_over", channel=channel, ts=ts, code=error.code)
 
 
 def places(run: Run) -> list[Place]:
@@ -162,15 +185,20 @@ def own_cards(run: Run, copy: int) -> list[Card]:
     return [card for card in run.cards if card.copy_of == copy]
 
 
+def _missing(run: Run, copy: int) -> bool:
+    """Whether some messages of this copy are not there yet, and Slack has not said that it will not take them."""
+    own = own_cards(run, copy)
+    return len(own) < len(_parts(run, copy)) and not any(card.refused for card in own)
+
+
 def _wanted(run: Run, copy: int) -> bool:
     """Whether a message that is not there yet is to be posted. A copy is there to be acted on, not for the record."""
     return run.open or copy == 0
 
 
-def _stands(run: Run, copy: int) -> bool:
-    """Whether every gate is on a message of this copy that Slack still changes."""
-    shown = {index for card in own_cards(run, copy) if card.ts and not card.refused for index in card.gates}
-    return len(shown) == len(run.gates)
+def _refusal(run: Run, copy: int) -> str:
+    """Slack's word for why it does not show some of this copy, or nothing."""
+    return next((card.refused for card in own_cards(run, copy) if card.refused), "")
 
 
 def _payload(run: Run, copy: int, number: int) -> dict[str, object]:

@@ -18,6 +18,7 @@ from core.engine import ResumeEngine
 from core.gates import Gate, Kind
 from core.policy import TEAM, USER, Person
 from core.runs import Card, Run
+from core.shown import shown_run
 
 MENTIONED: Final = 20
 """How many people a reminder mentions at most."""
@@ -62,7 +63,8 @@ class Reminders:
             ):
                 return
             url = await self._slack.permalink(card.channel, card.ts)
-            message = reminder(run, url, home=self._engine.home)
+            shown = shown_run(run, self._engine.redaction)
+            message = reminder(shown, url, home=self._engine.home)
             await self._slack.post(card.channel, message, thread_ts=thread_ts, payload=payload)
         except SlackBusy as busy:
             log.warning("reminder.later", run=run.id, code=busy.code)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections.abc import AsyncIterator
 from typing import Any, Final, cast
 
-from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster, Sentinel, SSLConnection
-from redis.asyncio.client import PubSub
-from redis.asyncio.cluster import ClusterNode
+from redis.asyncio import BlockingConnectionPool, Redis, Sentinel, SSLConnection
 from redis.asyncio.connection import AbstractConnection, Connection, UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import SentinelConnectionPool
@@ -19,17 +16,16 @@ from redis.exceptions import ReadOnlyError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from core.address import Address, parse_address
+from core.store.cluster import Cluster
 
 MAX_CONNECTIONS: Final = 64
-"""To one server. Who comes when all are in use waits for one, except at a cluster."""
-MAX_CLUSTER_CONNECTIONS: Final = 512
-"""To each node of a cluster, where redis-py lets nobody wait: who comes when all are in use is turned away."""
+"""To one server. Who comes when all are in use waits for one."""
 CONNECT_TIMEOUT_S: Final = 0.5
 POOL_TIMEOUT_S: Final = 0.5
 REPLY_TIMEOUT_S: Final = 0.8
-"""A server that hangs costs three of these: the call, and on a second connection two tries of the greeting."""
+"""After which a server counts as hanging: the call is tried again, over another connection."""
 
-Client = Redis | RedisCluster
+Client = Redis | Cluster
 
 
 def fast_client(url: str) -> Client:
@@ -40,14 +36,6 @@ def fast_client(url: str) -> Client:
 def listening_client(url: str) -> Client:
     """A client for pub/sub. Whoever reads from it says how long to wait."""
     return _client(parse_address(url))
-
-
-def pubsub_of(client: Client) -> PubSub:
-    """A subscription on a client that is initialized. Each node of a cluster hears what is published on any."""
-    if isinstance(client, RedisCluster):
-        # any of them, so that one that is gone is not tried for ever
-        return client.pubsub(node=random.choice(client.get_nodes()))  # noqa: S311  # no secret
-    return client.pubsub()
 
 
 @contextlib.asynccontextmanager
@@ -61,10 +49,7 @@ async def leading_servers(url: str) -> AsyncIterator[list[Redis]]:
             yield [client]
             return
         await client.initialize()
-        each = [_one(address, host=node.host, port=node.port) for node in client.get_primaries()]
-        for one in each:
-            stack.push_async_callback(one.aclose)
-        yield each
+        yield client.primaries()
 
 
 @contextlib.asynccontextmanager
@@ -82,15 +67,18 @@ def _client(address: Address) -> Client:
         case "sentinel":
             return _led(address)
         case "cluster":
-            return _cluster(address)
+            # which tries again itself, perhaps at another node
+            return Cluster(address.nodes, lambda host, port: _one(address, retries=0, host=host, port=port))
         case "one":
-            where = dict(zip(("host", "port"), address.nodes[0], strict=True)) if address.nodes else {}
-            return _one(address, **where)
+            host, port = address.nodes[0] if address.nodes else (None, None)
+            return _one(address, host=host, port=port)
 
 
-def _retry() -> Retry:
+def _retry(retries: int) -> Retry:
     # a server that became a replica is left: the second connection finds the one that leads
-    return Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError, RedisTimeoutError, ReadOnlyError))
+    return Retry(
+        NoBackoff(), retries, supported_errors=(RedisConnectionError, RedisTimeoutError, ReadOnlyError)
+    )
 
 
 def _timeouts(address: Address) -> dict[str, Any]:
@@ -98,17 +86,18 @@ def _timeouts(address: Address) -> dict[str, Any]:
     return reply | ({"socket_connect_timeout": CONNECT_TIMEOUT_S} if address.nodes else {})
 
 
-def _each(address: Address) -> dict[str, Any]:
+def _each(address: Address, retries: int = 1) -> dict[str, Any]:
     """What every connection to a server takes."""
-    return {"decode_responses": True, "retry": _retry(), **_timeouts(address), **address.options}
+    return {"decode_responses": True, "retry": _retry(retries), **_timeouts(address), **address.options}
 
 
-def _one(address: Address, **where: Any) -> Redis:
+def _one(address: Address, *, host: str | None, port: int | None, retries: int = 1) -> Redis:
+    """A client of one server; without a host, of the one at the address's socket."""
     kind: type[AbstractConnection] = SSLConnection if address.tls else Connection
     each: dict[str, Any] = {
-        "connection_class": kind if address.nodes else UnixDomainSocketConnection,
-        **_each(address),
-        **where,
+        "connection_class": kind if host else UnixDomainSocketConnection,
+        **_each(address, retries),
+        **({"host": host, "port": port} if host else {}),
     }
     pool = BlockingConnectionPool(max_connections=MAX_CONNECTIONS, timeout=POOL_TIMEOUT_S, **each)
     return Redis.from_pool(pool)
@@ -145,15 +134,6 @@ def _watched(address: Address) -> Sentinel:
         **_timeouts(address),
         "ssl": address.tls,
         "decode_responses": True,
-        "retry": Retry(NoBackoff(), 0),
+        "retry": _retry(0),
     }
     return Sentinel(address.nodes, sentinel_kwargs=each)  # type: ignore[no-untyped-call]
-
-
-def _cluster(address: Address) -> RedisCluster:
-    return RedisCluster(
-        startup_nodes=[ClusterNode(host, port) for host, port in address.nodes],
-        max_connections=MAX_CLUSTER_CONNECTIONS,
-        ssl=address.tls,
-        **_each(address),
-    )

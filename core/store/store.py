@@ -244,18 +244,21 @@ class Store:
         event: str = "",
         reason: str | None = None,
         mended: bool = False,
-    ) -> None:
+    ) -> bool:
         """Remember where a run's cards are and what they show; with an audit event if named.
 
-        ``mended``: all of them were drawn again, as `refuse` asked.
+        ``mended``: all of them were drawn again, as `refuse` asked. Returns False, with nothing changed, if somebody
+        else has remembered one since ``run`` was read.
         """
         command = {
             "mended": mended,
             "cards": json.dumps([card.model_dump() for card in cards]),
+            "had": len(run.cards),
             "event": event,
             "fields": ',"by":null' + spliced({"from": "slack", "reason": reason}),
         }
-        await self.about_run(lua.CARD, run, command, [self._call_key(run)])
+        word = await self.about_run(lua.CARD, run, command, [self._call_key(run)])
+        return bool(word != "overtaken")
 
     # agenda and queues
 
@@ -286,6 +289,15 @@ class Store:
             args += [member, "" if retry_at is None else retry_at]
         async with reachable():
             return int(await lua.FINISH(self._redis, [queue, leases(queue)], args))
+
+    async def renew(self, queue: str, held: Sequence[Due], *, lease_ms: int) -> list[Due]:
+        """Have the leases of claimed members end ``lease_ms`` from here. Returns those that are somebody else's."""
+        args: list[str | int] = [self.clock.now_ms() + lease_ms]
+        for due in held:
+            args += [due.member, due.token]
+        async with reachable():
+            lost = set(await lua.RENEW(self._redis, [queue, leases(queue)], args))
+        return [due for due in held if due.member in lost]
 
     async def next_due(self, queue: str) -> int | None:
         """When the first member falls due, in ms."""

@@ -122,7 +122,7 @@ async def test_who_asked_cannot_approve_but_can_reject(world: World) -> None:
     run = await world.api.open(wanting(world, requester=requester))
     await world.shows(run, "for @ana")
     assert (await world.ana.click("Approve", message=await world.card(run))).ok
-    await world.told("ana", "somebody else has to approve")
+    await world.told("ana", "somebody else has to approve it: @ben, @cho.")
     world.nobody_else_told("ana")
     assert await world.api.refusals(run) == [(world.ids["ana"], "self-approval")]
     assert (await world.api.run(run))["status"] == "waiting"

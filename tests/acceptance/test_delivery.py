@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import Any
 
 import pytest
+from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.cards.card import pack
+from bot.slack.client import Slack
+from bot.slack.delivery import POSTS, Delivery
+from core.agenda import TryAgain, Worker
 from core.embedded import EmbeddedServer
 from tests.acceptance.world import Json, World, front, said
 from tests.runs import approval, ask, body, question_call
@@ -232,3 +239,70 @@ async def test_a_decision_from_a_modal_stands_also_when_slack_does_not_redraw_it
     assert "Nothing was changed" not in world.ana.text(front(clicked))
     assert (await world.api.settled(run))["approvals"]["call"]["outcome"] == "approved"
     await world.shows(run, "Approved by @ana")
+
+
+# two who deliver
+
+
+def delivery(world: World) -> Delivery:
+    client = AsyncWebClient(token="xoxb-test", base_url=world.slack.api_url)
+    return Delivery(world.replicas[0].engine, Slack(client))
+
+
+def many(world: World, count: int) -> Json:
+    calls = [question_call(f"q{n}", ask(f"Question {n}?")) for n in range(count)]
+    return body(calls, place={"channel": world.ops}, policy={})
+
+
+async def test_two_who_deliver_one_card_at_once_leave_one_card(empty_world: World) -> None:
+    world = empty_world
+    await world.start(role="web")
+    run = await world.api.open(question(world))
+    world.slack.fail("chat.postMessage", delay=0.3, times=2)
+    ends = await asyncio.gather(
+        *(delivery(world).card(run["id"], 1) for _ in range(2)), return_exceptions=True
+    )
+    assert sorted(type(end).__name__ for end in ends) == ["NoneType", "TryAgain"]
+    assert len(world.slack.called("chat.postMessage")) == 2
+    (left,) = world.parts(run)
+    assert (await world.api.run(run))["gates"][0]["card"] == {"channel": world.ops, "ts": left["ts"]}
+    assert await answer(world, run) == "answered"
+
+
+async def test_a_card_of_many_messages_is_posted_once_although_that_outlasts_a_lease(
+    empty_world: World,
+) -> None:
+    world = empty_world
+    await world.start(role="web")
+    run = await world.api.open(many(world, 80))
+    world.slack.fail("chat.postMessage", delay=0.1, times=99)
+    engine = world.replicas[0].engine
+    workers = [
+        Worker(engine.store, engine.bell, {"card": delivery(world).card}, lease_ms=300) for _ in range(2)
+    ]
+    for worker in workers:
+        worker.start()
+    await world.shows(run, "Question 79?")
+    await world.ana.click("Focused", message=world.parts(run)[0], near="Question 0?")
+    await world.shows(run, "Answered by @ana")
+    for worker in workers:
+        await worker.stop(5)
+    parts = len(pack(await engine.run(run["id"])))
+    assert parts > POSTS
+    assert len(world.parts(run)) == len(world.slack.called("chat.postMessage")) == parts
+
+
+async def test_messages_that_are_there_are_looked_after_while_others_are_still_posted(
+    empty_world: World,
+) -> None:
+    world = empty_world
+    await world.start(role="web")
+    run = await world.api.open(many(world, 80))
+    with pytest.raises(TryAgain):
+        await delivery(world).card(run["id"], 1)
+    assert len(world.parts(run)) == POSTS
+    await world.ana.click("Focused", message=world.parts(run)[0], near="Question 0?")
+    with contextlib.suppress(TryAgain):
+        await delivery(world).card(run["id"], 2)
+    assert "Answered by @ana" in world.text(run)
+    assert len(world.slack.called("conversations.history")) <= 1

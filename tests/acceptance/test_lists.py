@@ -111,6 +111,19 @@ async def test_gates_shows_the_newest_and_says_that_there_are_more(http_world: W
     assert await gates(world, "dan") == shown
 
 
+async def test_what_names_somebody_is_found_behind_five_hundred_newer_gates(http_world: World) -> None:
+    world = http_world
+    await world.api.open(approvals(world, 1, "cho", title="Hers"))
+    await world.api.open(body([question_call("q", ask())], place={"channel": world.ops}, policy={}))
+    for _ in range(4):
+        await world.api.open(approvals(world, 128, "eve"))
+    shown = await gates(world, "cho")
+    assert "Hers" in shown
+    assert "tool_1" not in shown
+    assert words.LIST_UNSURE in shown
+    assert await gates(world, "ben") == f"{words.LIST_TITLE}\n{words.LIST_EMPTY_UNSURE}"
+
+
 async def test_a_look_up_that_fails_is_owned_up_to(world: World) -> None:
     await world.api.open(body([question_call("q", ask())], place={"channel": world.ops}, policy={}))
     world.slack.fail("conversations.members", status=500)

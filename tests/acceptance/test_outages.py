@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 
@@ -9,6 +10,7 @@ import aiohttp
 
 from bot import words
 from bot.sandbox.delivery import ACK_WITHIN_S
+from bot.service import BEHIND_MS
 from core.embedded import EmbeddedServer
 from core.store.connect import fast_client
 from tests.acceptance.world import Json, World, front
@@ -136,6 +138,53 @@ async def test_a_process_without_its_store_is_alive_and_not_ready(
 async def status(url: str, path: str) -> int:
     async with aiohttp.ClientSession() as session, session.get(url + path) as response:
         return response.status
+
+
+async def ready(world: World) -> tuple[int, Json]:
+    """What `/readyz` says: its status, and its word on each check."""
+    async with aiohttp.ClientSession() as session, session.get(f"{world.url}/readyz") as response:
+        return response.status, (await response.json())["checks"]
+
+
+async def test_a_process_that_cannot_reach_slack_is_not_ready(world: World) -> None:
+    for fault, word in (({"status": 500}, "internal_error"), ({"error": "token_revoked"}, "token_revoked")):
+        world.slack.fail("auth.test", **fault)
+        status, checks = await ready(world)
+        assert status == 503
+        assert word in checks["slack"]
+        assert checks["store"] == checks["agenda"] == "ok"
+    assert await ready(world) == (200, dict.fromkeys(checks, "ok"))
+
+
+async def test_whom_slack_tells_to_wait_can_reach_it(world: World) -> None:
+    world.slack.fail("auth.test", status=429, retry_after=30)
+    assert (await ready(world))[0] == 200
+
+
+async def test_a_process_whose_agenda_is_behind_is_not_ready(world: World) -> None:
+    worker = world.replicas[0].worker
+    assert worker
+    await worker.stop(0)
+    worker.behind_ms = BEHIND_MS
+    assert (await ready(world))[0] == 200
+    worker.behind_ms = BEHIND_MS + 1
+    status, checks = await ready(world)
+    assert (status, checks["agenda"]) == (503, "the agenda is 30 s behind")
+
+
+async def test_a_process_without_its_socket_is_not_ready(empty_world: World) -> None:
+    world = empty_world
+    await world.start()
+    status, checks = await ready(world)
+    assert status == 200
+    assert ("slack_socket" in checks) == (world.mode == "socket")
+    if world.mode == "socket":
+        world.slack.fail("apps.connections.open", status=500, times=1000)
+        await world.slack.links.close()
+        async with asyncio.timeout(15):
+            while (said := await ready(world))[0] == 200:  # noqa: ASYNC110  # the library tells nobody
+                await asyncio.sleep(0.05)
+        assert said[1] == {**checks, "slack_socket": "the Socket Mode connection is down"}
 
 
 async def test_a_socket_that_slack_closes_is_opened_again_and_no_click_is_lost(shaky_world: World) -> None:

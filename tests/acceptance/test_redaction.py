@@ -140,7 +140,7 @@ async def test_an_answer_with_a_secret_in_it_goes_to_the_host_and_not_onto_the_c
 async def test_a_card_in_several_messages_stays_one_when_the_settings_change(hiding: World) -> None:
     world = hiding
     args = {"password": "x" * 3000}
-    items = [approval(f"call-{n}", args=args) for n in range(4)]
+    items = [approval(f"call-{n}", args=args) for n in range(6)]
     policy = {"approvers": [world.ids["ana"]]}
     run = await world.api.open(body([], items, place={"channel": world.ops}, policy=policy))
     await world.shows(run, words.hidden(1))
@@ -156,3 +156,21 @@ async def test_a_card_in_several_messages_stays_one_when_the_settings_change(hid
     await world.slack.quiet()
     assert len(world.parts(run)) == before
     assert [card.gates for card in (await world.replicas[0].engine.run(run["id"])).cards] == pack(shown)
+
+
+async def test_hidden_values_are_edited_elsewhere_and_a_change_of_them_is_seen(hiding: World) -> None:
+    world = hiding
+    policy = {"approvers": [world.ids["ana"], world.ids["ben"], "key:agent"], "quorum": 2, "edits": True}
+    run = await world.api.open(wanting(world) | {"policy": policy})
+    await world.shows(run, words.HIDDEN_TO_EDIT)
+    assert words.EDIT.removesuffix("…") not in world.buttons(run)
+    gate, real = run["gates"][0]["id"], ARGS | {"password": "hunter3"}
+    values = {"override_args": real}
+    await world.api.ok("POST", f"/gates/{gate}/decide", {"action": "approve", "values": values})
+    await world.shows(run, "1 of 2 approvals", f'"password": "{MASK} (changed)"', digest(real)[:8])
+    assert (await world.ben.click("Approve", message=await world.card(run))).ok
+    result = (await world.api.settled(run))["approvals"]["call"]
+    assert (result["override_args"], result["args_digest"]) == (real, digest(real))
+    await world.shows(run, "Approved by", "@ben")
+    assert "hunter" not in everything(world)
+    assert "hunter" not in json.dumps(await world.api.audit(run))

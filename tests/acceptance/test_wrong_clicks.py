@@ -26,8 +26,9 @@ async def test_who_is_not_named_is_refused_privately(world: World) -> None:
     run = await world.api.open(approvable(world, "ana"))
     before = world.text(run) or await world.shows(run, "Approve")
     assert (await world.ben.click("Approve", message=await world.card(run))).ok
-    await world.told("ben", "not among those who may decide")
+    await world.told("ben", "not among those who may decide this: @ana.")
     world.nobody_else_told("ben")
+    assert "Approvers: @ana" in before
     assert await world.api.refusals(run) == [(world.ids["ben"], "not-allowed")]
     assert (await world.api.run(run))["status"] == "waiting"
     assert world.text(run) == before

@@ -13,7 +13,7 @@ import aiohttp
 
 from bot import logs
 from bot.service import Service
-from core import agenda
+from core import agenda, callbacks
 from core.settings import load_settings
 from tests.crash.host import Host, Journal
 from tests.crash.points import Points
@@ -26,11 +26,12 @@ async def main(job: Json, say: Say) -> None:
     """Serve, be the host until all its runs are resumed, say so, and wait for the end.
 
     ``job`` has: settings, journal and met (files: the host's journal, and the places that this process comes by), host
-    (its name), asks, lease_s (of its claims), agenda_lease_ms, doom (a point; None: none), server (the pid of the
-    store's server, if that is what is to be struck and not this process).
+    (its name), asks, lease_s (of its claims), agenda_lease_ms (of the agenda and of callbacks), doom (a point; None:
+    none), server (the pid of the store's server, if that is what is to be struck and not this process).
     """
     logs.set_up("warning")
     agenda.LEASE_MS = job["agenda_lease_ms"]
+    callbacks.LEASE_S = job["agenda_lease_ms"] / 1000
     server = job.get("server")
 
     def strike() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from bot.sandbox import blocks
@@ -38,8 +37,8 @@ class Crowd:
         """Returns whether it was acknowledged. If not, the card shows that there is nothing to do any more."""
         tried = False
         while True:
-            await self._slack.wait_for(lambda: self.card() or person.modal, WAIT_S)
-            ups, card = self._stage.ups, self.card()
+            await self._slack.wait_for(lambda: person.modal or self._ready(step), WAIT_S)
+            ups, card = self._stage.ups, self._card(step)
             if not person.modal and not _offers(card, step.words):
                 assert tried or self._may_be_late, f"{step.words} is not there: {self._slack.text_of(card)}"
                 return False
@@ -54,7 +53,7 @@ class Crowd:
 
     async def _click(self, step: Click | Fill, person: Person) -> Result | None:
         try:
-            return await person.click(step.words, message=self.card(), near=step.near)
+            return await person.click(step.words, message=self._card(step), near=step.near)
         except Impossible:
             return None
 
@@ -79,14 +78,24 @@ class Crowd:
         except TimeoutError:
             return
 
-    def card(self) -> Json:
-        """The message of the run's card, or nothing."""
-        channel = self._play.channels[self._ask.name]
-        rows: Sequence[Any] = self._slack.world.messages.of(channel)
-        for row in rows:
-            if row.metadata and row.metadata.get("event_type") == "askgate_card":
-                return next(m for m in self._slack.messages(channel) if m["ts"] == row.ts)
-        return {}
+    def _ready(self, step: Click | Fill) -> bool:
+        """Whether there is what somebody waits for before they act."""
+        if step.reminded and not self._found(step, "reminder"):
+            return False
+        card = self._card(step)
+        return bool(card) and step.sees in self._slack.text_of(card)
+
+    def _card(self, step: Click | Fill) -> Json:
+        """The message of the run's card that somebody looks at, or nothing."""
+        return next(iter(self._found(step, "part")), {})
+
+    def _found(self, step: Click | Fill, what: str) -> list[Json]:
+        """Our messages of one sort where somebody looks, known by their metadata."""
+        channel = (self._play.seconds if step.there else self._play.channels)[self._ask.name]
+        if not self._slack.world.messages.of(channel):
+            return []
+        found = self._slack.messages(channel)
+        return [m for m in found if what in (m.get("metadata") or {}).get("event_payload", {})]
 
     @property
     def _may_be_late(self) -> bool:

@@ -57,11 +57,13 @@ class Host:
         self._lease_s = lease_s
 
     async def run(self, asks: Sequence[Json]) -> None:
-        """Have every ask settled, taken up and acknowledged."""
-        left = {}
+        """Have every ask settled, taken up and acknowledged; those that are pushed, by whom they are pushed to."""
+        left, pushed = {}, []
         for ask in asks:
             run = await self._ask(ask)
-            if run["status"] != "resumed":
+            if ask["pushed"]:
+                pushed.append(run["id"])
+            elif run["status"] != "resumed":
                 left[run["id"]] = ask
         while left:
             body = {"host": self._name, "max": 5, "wait_s": CLAIM_WAIT_S, "lease_s": self._lease_s}
@@ -70,6 +72,16 @@ class Host:
                 run_id = resume["run"]["id"]
                 if await self._take_up(resume, left[run_id]):
                     del left[run_id]
+        for run_id in pushed:
+            await self._resumed(run_id)
+
+    async def _resumed(self, run_id: str) -> None:
+        """Return when a run was taken up elsewhere."""
+        while True:
+            run = await self._call("GET", f"/runs/{run_id}")
+            if run["status"] == "resumed":
+                return
+            await asyncio.sleep(RETRY_S)
 
     async def _ask(self, ask: Json) -> Json:
         """Suspend, and do what the host itself does about it."""
@@ -98,7 +110,13 @@ class Host:
         return acked is not None
 
     async def _call(
-        self, method: str, path: str, body: Json, key: str | None = None, *, refusals: Sequence[int] = ()
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        key: str | None = None,
+        *,
+        refusals: Sequence[int] = (),
     ) -> Any:
         """Call until there is an answer. None: it was refused with one of ``refusals``."""
         headers = {"Authorization": f"Bearer {API_KEY}"} | ({"Idempotency-Key": key} if key else {})

@@ -90,3 +90,5 @@ class Lives:
         while line := await self._process.stdout.readline():
             said = json.loads(line)
             self._lives[said["job"]].ears.put_nowait(said)
+        for life in self._lives:  # with the nursery all of them are gone
+            life.ears.put_nowait({"exit": None})

@@ -26,13 +26,13 @@ class Points:
 
     def install(self) -> None:
         """Wrap what every script and every HTTP request of this process goes through."""
-        script, request = Script.__call__, aiohttp.ClientSession._request
+        script, request = Script._sent, aiohttp.ClientSession._request
 
         async def counted_script(
-            self_: Script, client: Any, keys: Sequence[str], args: Sequence[str | int]
+            self_: Script, send: Any, keys: Sequence[str], args: Sequence[str | int]
         ) -> Any:
             place = self._come_by(f"script {self_.name}")
-            reply = await script(self_, client, keys, args)
+            reply = await script(self_, send, keys, args)
             self._at(f"{place} after")
             return reply
 
@@ -42,7 +42,7 @@ class Points:
             self._at(f"{place} after")
             return reply
 
-        Script.__call__ = counted_script  # type: ignore[method-assign,assignment]
+        Script._sent = counted_script  # type: ignore[method-assign,assignment]
         aiohttp.ClientSession._request = counted_request  # type: ignore[method-assign,assignment]
 
     def _come_by(self, name: str) -> str:

@@ -10,19 +10,26 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tests.crash.host import KEY_NAME
+from tests.integration.receiver import SECRET
 from tests.runs import approval, ask, body, question_call
 
 Json = dict[str, Any]
-Places = Literal["channel", "dm", "archived", "nowhere"]
+Places = Literal["channel", "two", "dm", "archived", "nowhere"]
 
 
 @dataclass(frozen=True)
 class Click:
-    """A person clicks a button of the run's card."""
+    """A person clicks a button of the run's card, or of its copy `there`.
+
+    Not before a reminder came (``reminded``), nor before the card says ``sees``.
+    """
 
     person: str
     words: str
     near: str | None = None
+    reminded: bool = False
+    there: bool = False
+    sees: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,9 @@ class Fill:
     words: str
     fields: Mapping[str, str]
     near: str | None = None
+    reminded: bool = False
+    there: bool = False
+    sees: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,11 @@ class Ends:
 
 @dataclass(frozen=True)
 class Ask:
-    """One run. ``make`` gets the ids of people by name; ``acts`` are the host's own calls, as (path, body)."""
+    """One run. ``make`` gets the ids of people by name, and that of a second channel as `there`.
+
+    ``acts`` are the host's own calls, as (path, body); ``reminders`` how many are given. ``pushed``: it goes to
+    a callback (its address is `hook`), and no host claims it.
+    """
 
     name: str
     make: Callable[[Mapping[str, str]], Json]
@@ -57,10 +71,8 @@ class Ask:
     acts: tuple[tuple[str, Json], ...] = ()
     place: Places = "channel"
     nack: bool = False
-
-    @property
-    def people(self) -> tuple[str, ...]:
-        return ("ana", "ben")
+    reminders: int = 0
+    pushed: bool = False
 
 
 def _approvers(ids: Mapping[str, str], **more: Any) -> Json:
@@ -209,4 +221,62 @@ ENDS = (
     ),
 )
 
-SCENES: Mapping[str, tuple[Ask, ...]] = {"answers": ANSWERS, "approvals": APPROVALS, "ends": ENDS}
+LATER = (
+    Ask(
+        "reminded",
+        lambda _: body([question_call("q")], remind_after_s=[1]),
+        {"q": Ends("answered", {"answers": {_SCOPE: "Focused"}}, ("ana",))},
+        (Click("ana", "Focused", reminded=True),),
+        reminders=1,
+    ),
+    Ask(
+        "escalated",
+        lambda ids: body(
+            None,
+            [approval("a")],
+            policy={"approvers": [ids["ana"]]},
+            escalate={"after_s": 1, "place": {"channel": ids["there"]}, "approvers": [ids["ben"]]},
+        ),
+        {"a": Ends("approved", by=("ben",))},
+        (Click("ben", "Approve", there=True),),
+        place="two",
+    ),
+    Ask(
+        "form",
+        lambda _: body([_COLOUR]),
+        {"f": Ends("answered", {"n": "blue"}, ("ana",), more={"action": "accept"})},
+        (Fill("ana", "Answer in a form", {"n": "blue"}),),
+    ),
+    Ask(
+        "link",
+        lambda _: body([_LINK]),
+        {"l": Ends("answered", {"action": "accept"}, ("ben",), more={"action": "accept"})},
+        (Click("ben", "Done"),),
+    ),
+    Ask(
+        "revised",
+        lambda ids: body(None, [approval("a")], policy=_approvers(ids, edits=True, quorum=2)),
+        {"a": Ends("approved", by=("ana", "ben"), more={"override_args": {"path": "/tmp/b"}})},
+        (
+            Click("ben", "Approve"),
+            Fill("ana", "Edit arguments", {"Arguments as JSON": '{"path": "/tmp/b"}'}),
+            Click("ben", "Approve", sees="/tmp/b"),
+        ),
+    ),
+    Ask(
+        "pushed",
+        lambda ids: body(
+            [question_call("q")], callback={"url": ids["hook"], "secret": SECRET}, state="its state"
+        ),
+        {"q": Ends("answered", {"answers": {_SCOPE: "Broad"}}, ("ana",))},
+        (Click("ana", "Broad"),),
+        pushed=True,
+    ),
+)
+
+SCENES: Mapping[str, tuple[Ask, ...]] = {
+    "answers": ANSWERS,
+    "approvals": APPROVALS,
+    "ends": ENDS,
+    "later": LATER,
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from core.store.store import Store
 from tests.crash.host import API_KEY, KEY_NAME, Journal
 from tests.crash.lives import Life, Lives
 from tests.crash.scenes import SCENES, Ask
+from tests.integration.receiver import Receiver
 
 Json = dict[str, Any]
 PARTITIONS = 2
@@ -43,12 +45,18 @@ class Play:
     folder: Path
     ids: dict[str, str] = field(default_factory=dict)
     channels: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, str] = field(default_factory=dict)
     acked: list[tuple[str, str, str]] = field(default_factory=list)
     struck: int = 0
 
     @property
     def host(self) -> str:
         return f"host-{self.number}"
+
+    @property
+    def pusher(self) -> str:
+        """The host of runs that nobody claims, for they are pushed."""
+        return f"push-{self.number}"
 
     @property
     def journal(self) -> Journal:
@@ -76,9 +84,16 @@ class Stage:
     """One workspace on one store. Plays go over it one after the other, each with its own people and channels."""
 
     def __init__(
-        self, slack: LocalSlack, server: EmbeddedServer, lives: Lives, mode: str, folder: Path
+        self,
+        slack: LocalSlack,
+        server: EmbeddedServer,
+        receiver: Receiver,
+        lives: Lives,
+        mode: str,
+        folder: Path,
     ) -> None:
         self.slack = slack
+        self.receiver = receiver
         self.mode = mode
         self.redis: Any = fast_client(server.url)
         self.store = Store(self.redis, partitions=PARTITIONS, clock=WallClock())
@@ -100,7 +115,8 @@ class Stage:
             )
             await stack.enter_async_context(slack)
             server = await stack.enter_async_context(EmbeddedServer(folder / "store"))
-            stage = cls(slack, server, lives, mode, folder)
+            receiver = await stack.enter_async_context(Receiver().serving())
+            stage = cls(slack, server, receiver, lives, mode, folder)
             stack.push_async_callback(stage.redis.aclose)
             yield stage
 
@@ -111,12 +127,16 @@ class Stage:
         self._plays += 1
         play = Play(self._plays, scene, SCENES[scene], self._folder / str(self._plays))
         play.folder.mkdir(parents=True)
+        self.receiver.posts.clear()
+        self.receiver.script = ["drop"]  # the first that comes is taken, and askgate does not hear of it
         for ask in play.asks:
             names = [play.name(ask, person) for person in ("ana", "ben")]
             play.ids |= {name: self.slack.add_user(name) for name in names}
             channel = f"{ask.name}-{play.number}"
-            if ask.place in ("channel", "archived"):
+            if ask.place in ("channel", "two", "archived"):
                 play.channels[ask.name] = self.slack.add_channel(channel, names)
+            if ask.place == "two":
+                play.seconds[ask.name] = self.slack.add_channel(f"second-{channel}", names)
             if ask.place == "archived":
                 self.slack.archive(channel)
             if ask.place == "dm":
@@ -181,6 +201,7 @@ class Stage:
             "ASKGATE_API_KEYS": f"{KEY_NAME}={API_KEY}",
             "ASKGATE_BIND": "127.0.0.1:0",
             "ASKGATE_PARTITIONS": str(PARTITIONS),
+            "ASKGATE_CALLBACK_ALLOW": "127.0.0.1/32",
         }
         if self.mode == "socket":
             settings["SLACK_APP_TOKEN"] = "xapp-test"
@@ -200,7 +221,8 @@ class Stage:
 
     def _ask(self, play: Play, ask: Ask) -> Json:
         """An ask as the host takes it."""
-        body = ask.make({person: play.id_of(ask, person) for person in ("ana", "ben")})
+        ids = {person: play.id_of(ask, person) for person in ("ana", "ben")}
+        body = ask.make(ids | {"there": play.seconds.get(ask.name, ""), "hook": self.receiver.url})
         if ask.place == "nowhere":
             del body["place"]
         elif ask.place != "dm":
@@ -208,7 +230,8 @@ class Stage:
         return {
             "name": ask.name,
             "key": f"{play.number}-{ask.name}",
-            "body": {**body, "host": play.host, "external_id": ask.name},
+            "body": {**body, "host": play.pusher if ask.pushed else play.host, "external_id": ask.name},
+            "pushed": ask.pushed,
             "acts": [{"path": path, "body": given} for path, given in ask.acts],
             "nack": ask.nack,
         }
@@ -218,7 +241,8 @@ class Stage:
     async def _lapse(self, play: Play) -> None:
         """Let every lease run out, as a minute does after a process died holding them."""
         for queue in self._queues(play):
-            for member in await self.redis.hkeys(leases(queue)):
+            for member, record in (await self.redis.hgetall(leases(queue))).items():
+                await self.redis.hset(leases(queue), member, json.dumps({**json.loads(record), "until": 0}))
                 await self.redis.zadd(queue, {member: 0}, xx=True)
 
     async def _quiet(self, play: Play, done: asyncio.Event) -> None:
@@ -241,5 +265,9 @@ class Stage:
         return [
             queue
             for partition in range(PARTITIONS)
-            for queue in (self.store.agenda(partition), self.store.queue(partition, play.host))
+            for queue in (
+                self.store.agenda(partition),
+                self.store.queue(partition, play.host),
+                self.store.queue(partition, play.pusher),
+            )
         ]

@@ -12,7 +12,7 @@ from core.gates import Outcome
 from core.runs import Run
 from tests.crash.host import KEY_NAME
 from tests.crash.scenes import Ask, Ends
-from tests.crash.stage import Play, Stage
+from tests.crash.stage import PARTITIONS, Play, Stage
 
 Json = dict[str, Any]
 
@@ -27,13 +27,18 @@ async def hold(stage: Stage, play: Play) -> None:
         [run_id] = runs[ask.name]  # suspended once, however often that was asked for
         run = await stage.store.read(run_id)
         assert run
-        events = [json.loads(line) for _, line in await stage.store.audit_of(run_id)]
+        events = [json.loads(event.line) async for event in stage.store.audit.of_run(run_id)]
         _settled_once(run, events)
         _ended_as_meant(play, ask, run)
         _counted(play, ask, run, events)
-        _effected_once(play, ask, run)
+        if ask.pushed:
+            _pushed_alike(stage, run)
+        else:
+            _effected_once(play, ask, run)
         _card_is_true(stage, play, ask, run)
     assert await stage.left(play) == []
+    for partition in range(PARTITIONS):
+        await stage.store.audit.verify(partition)
 
 
 def _settled_once(run: Run, events: list[Json]) -> None:
@@ -95,15 +100,27 @@ def _effected_once(play: Play, ask: Ask, run: Run) -> None:
         assert len(got) > 1
 
 
+def _pushed_alike(stage: Stage, run: Run) -> None:
+    """Who is pushed to sees one thing, however often: the same id, key and bytes."""
+    posts = [post for post in stage.receiver.posts if post.message["run"]["id"] == run.id]
+    assert len(posts) > 1
+    assert len({(post.id, post.raw) for post in posts}) == 1
+    assert posts[0].message["run"]["results"] == run.results()
+
+
 def _card_is_true(stage: Stage, play: Play, ask: Ask, run: Run) -> None:
-    shown = [
+    """One message in each place that the run has, which says how it ended and offers nothing; and its reminders."""
+    ours = [
         m
         for m in stage.slack.world.messages
         if m.metadata and m.metadata["event_payload"].get("run") == run.id
     ]
-    assert len(shown) == (ask.place in ("channel", "dm")), f"{ask.name} has {len(shown)} cards"
+    shown = [m for m in ours if "part" in (m.metadata or {})["event_payload"]]
+    wanted = [] if ask.place in ("archived", "nowhere") else [play.channels[ask.name]]
+    wanted += [play.seconds[ask.name]] if ask.place == "two" else []
+    assert sorted(m.channel for m in shown) == sorted(wanted), f"{ask.name} has {len(shown)} cards"
+    assert len(ours) - len(shown) == ask.reminders, f"{ask.name} has {len(ours) - len(shown)} reminders"
     for message in shown:
-        assert message.channel == play.channels[ask.name]
         assert not list(blocks.elements(message.blocks)), f"{ask.name}: a settled card offers something"
         [view] = [m for m in stage.slack.messages(message.channel) if m["ts"] == message.ts]
         text = stage.slack.text_of(view)

@@ -109,12 +109,17 @@ RUN = body(
 )
 POOL = 20
 MODES = {"allowed": GenerationMode.POSITIVE, "forbidden": GenerationMode.NEGATIVE}
-CALLS = [
-    (label, mode)
-    for label, operation in OPERATIONS.items()
-    for mode in MODES
-    if mode == "allowed" or operation.query or operation.body  # else it takes nothing that could be wrong
-]
+STREAM = "text/event-stream"
+
+
+def _can(operation: Any, mode: str) -> bool:
+    """Whether an operation takes anything that could be wrong, or gives an answer that comes to an end."""
+    if mode == "forbidden":
+        return bool(operation.query or operation.body)
+    return STREAM not in operation.definition.raw["responses"]["200"]["content"]
+
+
+CALLS = [(label, mode) for label, operation in OPERATIONS.items() for mode in MODES if _can(operation, mode)]
 FEW, MANY = 25, 1500
 
 

@@ -57,13 +57,16 @@ async def test_a_manifest_for_nothing_in_particular_is_refused(shell: Shell, wor
     assert re.fullmatch(r"askgate: .*wanted .*\n", said.err)
 
 
-async def test_serve_says_in_one_line_that_it_has_no_client_for_a_store(shell: Shell) -> None:
-    shell.settings |= SERVE | {"ASKGATE_REDIS_URL": "redis+sentinel://:hush@a:1/name"}
+@pytest.mark.parametrize(
+    "url", ["redis+sentinel://:hush@127.0.0.1:1/name", "redis+cluster://:hush@127.0.0.1:1"]
+)
+async def test_serve_says_in_one_line_that_nobody_knows_the_store(shell: Shell, url: str) -> None:
+    shell.settings |= SERVE | {"ASKGATE_REDIS_URL": url}
     said = await shell("serve")
     assert said.code == 2
-    assert said.err == (
-        "askgate: ASKGATE_REDIS_URL: redis+sentinel:// is not served;"
-        " wanted one of redis://, rediss://, unix://\n"
+    assert re.fullmatch(
+        r"askgate: ASKGATE_REDIS_URL: the store there cannot be reached \((MasterNotFoundError|NoCluster)\)\n",
+        said.err,
     )
 
 

@@ -172,12 +172,14 @@ def chosen(request: pytest.FixtureRequest) -> list[Kill]:
     return [Kill.read(text) for text in request.config.getoption("--crash-kill")]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 async def test_what_is_promised_holds_after_a_sample_of_kills(matrix: Matrix, chosen: list[Kill]) -> None:
     await matrix.perform(chosen or matrix.twice(await matrix.points()), most=SAMPLE)
     matrix.report(SAMPLE if not chosen else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(200)
 async def test_what_is_promised_holds_after_kills_of_the_server(matrix: Matrix, chosen: list[Kill]) -> None:
     if chosen:

@@ -189,7 +189,7 @@ def form_calls(draw: st.DrawFn) -> Json:
 def link_calls(draw: st.DrawFn) -> Json:
     """A link with an address up to the longest there is."""
     host = draw(st.sampled_from(["example.com", "bücher.example", f"{'a' * 60}.{'b' * 60}.example"]))
-    path = draw(st.sampled_from(["", "/a?b=c&d=e", "/" + "&" * 1800, "/\u202e/漢字"]))
+    path = draw(st.sampled_from(["", "/a?b=c&d=e", "/" + "&" * 1800, "/%E2%80%AE/漢字"]))
     link: Json = {"controls": draw(st.sampled_from(OFFERS))}
     link |= draw(st.sampled_from([{"origin": f"https://{host}"}, {"url": f"https://{host}{path}"}]))
     link |= draw(st.fixed_dictionaries({}, optional={"title": texts(8192), "body": texts(8192)}))

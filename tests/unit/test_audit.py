@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.audit import Chain, ChainBroken, Chains, Event, Position, digest
@@ -82,6 +82,7 @@ def swapped(events: list[Event], at: int) -> list[Event]:
     return [*events[:at], *pair, *events[at + 2 :]]
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 2**32), tampered=st.sampled_from([edited, removed, inserted, swapped]))
 def test_an_event_edited_removed_inserted_or_moved_is_found(
     seed: int, tampered: Callable[[list[Event], int], list[Event]]

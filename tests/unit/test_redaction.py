@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.redaction import DEFAULT_FIELDS, MASK, NOTHING, PatternError, Patterns, Redaction, distinct, plain
@@ -30,12 +30,14 @@ def shape(value: Any) -> Any:
     return [shape(item) for item in value] if isinstance(value, list) else "leaf"
 
 
+@settings(deadline=None)
 @given(value=JSON)
 def test_the_shape_stays_as_it_is(value: Any) -> None:
     for redaction in (BY_NAME, BY_PATTERN):
         assert shape(redaction.value(value)) == shape(value)
 
 
+@settings(deadline=None)
 @given(value=JSON)
 def test_what_is_masked_is_masked_whole_and_once(value: Any) -> None:
     masked, hidden = BY_NAME.counted(value)
@@ -43,6 +45,7 @@ def test_what_is_masked_is_masked_whole_and_once(value: Any) -> None:
     assert (hidden == 0) == (masked == value)
 
 
+@settings(deadline=None)
 @given(value=JSON)
 def test_without_names_and_patterns_nothing_changes(value: Any) -> None:
     assert NOTHING.counted(value) == (value, 0)
@@ -136,6 +139,7 @@ def test_no_expression_takes_more_than_linear_time() -> None:
     assert time.process_time() - began < 2
 
 
+@settings(deadline=None)
 @given(texts=st.lists(st.sampled_from(["a", "b", "a (2)", "a (2) (2)", ""])), most=st.none() | st.just(8))
 def test_distinct_texts_can_be_told_apart_and_keep_their_order(texts: list[str], most: int | None) -> None:
     found = distinct(texts, most)

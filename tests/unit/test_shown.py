@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.gates import Action, Decision, Gate, Outcome, Vote
@@ -116,6 +116,7 @@ def test_drafts_keep_their_picks_and_hide_what_was_written() -> None:
     assert gate.drafts == {"T1:U1": [{"picked": [1]}, {"picked": [], "other": f"{MASK}!"}]}
 
 
+@settings(deadline=None)
 @given(
     texts=st.lists(
         st.text("sk-ab c", min_size=1, max_size=12).filter(str.strip),
@@ -241,10 +242,36 @@ def test_edited_arguments_and_what_was_changed_are_masked() -> None:
         gate.model_dump() | {"edited": {"password": "new", "n": "sk-x", "secret": "s"}, "edits": [edit]}
     )
     shown = shown_gate(gate, BOTH)
-    assert (shown.arguments, shown.hidden) == ({"password": MASK, "n": MASK, "secret": MASK}, 3)
+    # a hidden value that was changed looks changed
+    assert shown.arguments == {"password": f"{MASK} (changed)", "n": MASK, "secret": MASK}
+    assert shown.hidden == 3
     assert shown.edits[0].diff == [
         {"path": "/password", "old": MASK, "new": MASK},
         {"path": "/n", "old": 1, "new": MASK},
         {"path": "/deep/token/0", "new": MASK},
     ]
     assert json.dumps(shown.model_dump(mode="json")).count("sk-x") == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ({"token": 1, "n": 2}, {"token": 1, "n": 3}, {"token": MASK, "n": 3}),
+        ({"token": 1}, {"token": True}, {"token": f"{MASK} (changed)"}),
+        ({"a": ["sk-a", "sk-b"]}, {"a": ["sk-a", "sk-c"]}, {"a": [MASK, f"{MASK} (changed)"]}),
+        ({"a": ["sk-a"]}, {"a": ["sk-a", "sk-a"]}, {"a": [MASK, MASK]}),
+        ({"a": "x sk-a"}, {"a": "x sk-b"}, {"a": f"x {MASK} (changed)"}),
+        ({"sk-a": 1}, {"sk-b": 1}, {MASK: 1}),
+        ({"a": "1"}, {"a": "2"}, {"a": "2"}),
+    ],
+)
+def test_a_change_of_what_is_hidden_is_seen_and_nothing_else_looks_changed(
+    old: Any, new: Any, shown: Any
+) -> None:
+    [gate] = run_of([], [approval(args=old)]).gates
+    assert shown_gate(gate.model_copy(update={"edited": new}), BOTH).arguments == shown
+
+
+def test_what_an_approval_for_always_would_save_is_masked() -> None:
+    [gate] = run_of([], [approval(always=["login sk-aaaa", "rm *"])]).gates
+    assert shown_gate(gate, BOTH).doc.saves == (f"login {MASK}", "rm *")
