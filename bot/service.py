@@ -129,7 +129,6 @@ class Service:
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
         handlers: dict[str, Handler] = {
-            "expire": self.engine.expire,
             "escalate": self.engine.escalate,
             "card": Delivery(self.engine, slack).card,
             "remind": Reminders(self.engine, slack).remind,

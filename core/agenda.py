@@ -1,15 +1,14 @@
-"""The agenda's worker: does what falls due, under leases, with backoff, until told to stop.
+"""The worker: does what falls due on the agenda, under leases, with backoff, and sweeps, until told to stop.
 
 A member of the agenda is `<what>:<id>`. A handler reads the state first and is idempotent: a lease may run out while it
-works, and another worker then does it again.
+works, and another worker then does it again. Expiries are none of them: the sweeper sees to those.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
@@ -17,10 +16,11 @@ from core.bell import Bell, heard
 from core.errors import StoreUnavailable
 from core.ids import new_token
 from core.leases import Leases
+from core.lookout import Look, gathered, look
 from core.store.store import Due, Store
+from core.sweeper import Sweeper
 
 log = structlog.get_logger(__name__)
-T = TypeVar("T")
 
 LEASE_MS = 10_000
 """How long after the death of a worker another one takes up its work. A living worker renews its leases."""
@@ -53,7 +53,7 @@ def backoff_ms(tries: int) -> int:
 
 
 class Worker:
-    """Runs the handlers of this process for what is due in any partition."""
+    """Runs the handlers of this process for what is due in any partition, and expires what nobody decided in time."""
 
     def __init__(
         self,
@@ -74,20 +74,28 @@ class Worker:
         self._leases = Leases(store, lease_ms)
         self._renewing: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._stopping = asyncio.Event()
-        self.behind_ms = 0
+        self._sweeper = Sweeper(store, self._stopping)
+        self._behind_ms = 0
+
+    @property
+    def behind_ms(self) -> int:
+        """How late the work and the expiries are, whichever is later, as of the last look."""
+        return max(self._behind_ms, self._sweeper.behind_ms)
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._loop(), name="agenda")
+        self._tasks = [
+            asyncio.create_task(self._loop(), name="agenda"),
+            asyncio.create_task(self._sweeper.run(), name="sweeper"),
+        ]
         self._renewing = asyncio.create_task(self._leases.run(), name="leases")
 
     async def stop(self, grace_s: float) -> None:
         """Take nothing more; let what runs end within ``grace_s``, then cancel it (its lease runs out)."""
         self._stopping.set()
         self._bell.ring("due")
-        if self._task:
-            await self._task
+        await asyncio.gather(*self._tasks)
         if self._running:
             _, late = await asyncio.wait(self._running, timeout=grace_s)
             for task in late:
@@ -99,9 +107,9 @@ class Worker:
             await asyncio.gather(self._renewing, return_exceptions=True)
 
     async def run_once(self) -> int:
-        """Do everything that is due at this moment, and what that makes due. Returns how many members that was."""
-        done = 0
-        while batch := await self._claim_all():
+        """Do everything that is due at this moment, and what that makes due. Returns how many things that was."""
+        done = await self._sweeper.sweep()
+        while batch := await self._claim(await self._look()):
             done += len(batch)
             await asyncio.gather(*(self._work(due) for due in batch))
         return done
@@ -110,7 +118,8 @@ class Worker:
         with self._bell.heard("due") as rung:
             while not self._stopping.is_set():
                 rung.clear()
-                batch = await self._claim_all()
+                seen = await self._look()
+                batch = await self._claim(seen)
                 for number, due in enumerate(batch):
                     if not await self._slot():
                         await asyncio.gather(*map(self._leave, batch[number:]))
@@ -118,9 +127,8 @@ class Worker:
                     task = asyncio.create_task(self._in_slot(due), name=due.member)
                     self._running.add(task)
                     task.add_done_callback(self._running.discard)
-                wait_s = await self._until_next()
                 if not batch and not self._stopping.is_set():
-                    await heard(rung, wait_s)
+                    await heard(rung, _until_next(seen))
 
     async def _slot(self) -> bool:
         """Take a slot. False: told to stop before one was free."""
@@ -138,31 +146,24 @@ class Worker:
         finally:
             self._slots.release()
 
-    async def _claim_all(self) -> list[Due]:
+    async def _look(self) -> Look:
+        seen = await look(self._store, self._store.agenda)
+        if seen.firsts or seen.complete:
+            self._behind_ms = max(0, seen.late_ms or 0)
+        return seen
+
+    async def _claim(self, seen: Look) -> list[Due]:
         """What is due in every partition that can be reached."""
         token = new_token()
         claims = (
             self._store.claim(
                 self._store.agenda(p), p, lease_ms=self._lease_ms, limit=self._batch, token=token
             )
-            for p in range(self._store.partitions)
+            for p in seen.due
         )
-        claimed = [due for batch in await _gathered(claims) for due in batch]
+        claimed = [due for batch in await gathered(claims) for due in batch]
         self._leases.hold(claimed)
         return claimed
-
-    async def _until_next(self) -> float:
-        """Seconds until something falls due, at most MAX_IDLE_S."""
-        nexts = await _gathered(
-            self._store.next_due(self._store.agenda(p)) for p in range(self._store.partitions)
-        )
-        soonest = min((due for due in nexts if due is not None), default=None)
-        if soonest is None:
-            self.behind_ms = 0 if len(nexts) == self._store.partitions else self.behind_ms
-            return MAX_IDLE_S
-        wait_ms = soonest - self._store.clock.now_ms()
-        self.behind_ms = max(0, -wait_ms)
-        return min((wait_ms if wait_ms > 0 else LOST_RACE_MS) / 1000, MAX_IDLE_S)
 
     async def _leave(self, due: Due, in_ms: int = 0) -> None:
         """Give a member back that was not begun."""
@@ -205,16 +206,8 @@ class Worker:
             log.warning("agenda.not_finished", what=what, id=member_id)
 
 
-async def _gathered(calls: Iterable[Awaitable[T]]) -> list[T]:
-    """What the partitions say. One that cannot be reached, or is broken, does not hold up the others."""
-    said = []
-    for answer in await asyncio.gather(*calls, return_exceptions=True):
-        if isinstance(answer, StoreUnavailable):
-            log.warning("agenda.store_away")
-        elif isinstance(answer, Exception):
-            log.error("agenda.store_broken", exc_info=answer)
-        elif isinstance(answer, BaseException):
-            raise answer
-        else:
-            said.append(answer)
-    return said
+def _until_next(seen: Look) -> float:
+    """Seconds until something falls due, at most MAX_IDLE_S."""
+    if seen.late_ms is None:
+        return MAX_IDLE_S
+    return min((-seen.late_ms if seen.late_ms < 0 else LOST_RACE_MS) / 1000, MAX_IDLE_S)

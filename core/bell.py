@@ -106,7 +106,7 @@ class Bell:
         elif what == "queue":
             self.ring(f"queue:{rest.partition(' ')[2]}")
         elif what == "run":
-            self.ring(f"run:{rest.partition(' ')[2]}", "events")
+            self.ring(*(f"run:{run}" for run in rest.split(" ")[1:]), "events")
 
 
 async def heard(event: asyncio.Event, seconds: float) -> bool:

@@ -36,7 +36,7 @@ from core.errors import (
 )
 from core.feed import Feed
 from core.gates import Action, Decision, Edit, Gate, Kind, Outcome, Vote, speaker
-from core.ids import gate_id, new_run_id, new_token, run_of
+from core.ids import gate_id, new_run_id, new_token, partition_of, run_of
 from core.opening import check_decidable, gate_docs, run_doc
 from core.policy import Actor, Directory, NoDirectory, Person, check_allowed
 from core.redaction import Redaction
@@ -420,14 +420,13 @@ class ResumeEngine:
             raise await self._refused(fresh, found, person, "slack", _too_late(found))
         return fresh
 
-    async def expire(self, run_id: str, _tries: int = 1) -> None:
-        """The agenda's handler for `expire:<run>`."""
-        with contextlib.suppress(NotFound):  # an id of no run of ours: nothing to do, now or later
-            await self.store.expire(run_id)
+    async def expire(self, run_id: str) -> int:
+        """Make a run's expiries visible, as a worker does. Returns how many gates that settled."""
+        return await self.store.expiries.settle(partition_of(run_id, self.store.partitions), [run_id])
 
     async def escalate(self, run_id: str, _tries: int = 1) -> None:
         """The agenda's handler for `escalate:<run>`."""
-        with contextlib.suppress(NotFound):
+        with contextlib.suppress(NotFound):  # an id of no run of ours: nothing to do, now or later
             await self.amendments.escalate(run_id)
 
     # lists

@@ -59,10 +59,7 @@ class Flight:
         ``fail_over`` returns when no server believes any more that it leads, but the one that does.
         """
         self.seen.opened = await asyncio.gather(*(self._open(number) for number in range(self.runs)))
-        workers = [
-            Worker(engine.store, engine.bell, {"expire": engine.expire, "card": self._card})
-            for engine in self.engines
-        ]
+        workers = [Worker(engine.store, engine.bell, {"card": self._card}) for engine in self.engines]
         for worker in workers:
             worker.start()
         over = asyncio.Event()

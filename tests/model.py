@@ -326,11 +326,10 @@ class World:
                 self.tell(run, "gate.escalated", gate, None, "clock")
 
     def work(self, run: Run) -> None:
-        """A worker does what is due for this run and is in nobody's hand."""
+        """A worker expires what is due, then does what else is due for this run and is in nobody's hand."""
+        self.sweep(run)
         if run.escalate_at is not None and run.escalate_at <= self.now and self.free(run, "escalate"):
             self.escalate(run)
-        if self.free(run, "expire"):
-            self.sweep(run)
 
     def free(self, run: Run, what: str) -> bool:
         return run.held.get(what, 0) <= self.now

@@ -11,7 +11,7 @@ from typing import Any
 from redis.exceptions import ReadOnlyError, RedisError
 
 MAX_BATCH = 128
-Command = tuple[Any, ...]
+Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Batched:
@@ -22,13 +22,13 @@ class Batched:
         self._waiting: list[tuple[Command, asyncio.Future[Any]]] = []
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def execute_command(self, *command: Any) -> Any:
-        """The reply to a command. Raises what redis-py raises for it."""
+    async def execute_command(self, *command: Any, **options: Any) -> Any:
+        """The reply to a command. Raises what redis-py raises for it; ``options`` are for its parsing of the reply."""
         loop = asyncio.get_running_loop()
         reply: asyncio.Future[Any] = loop.create_future()
         if not self._waiting:
             loop.call_soon(self._send)
-        self._waiting.append((command, reply))
+        self._waiting.append(((command, options), reply))
         return await reply
 
     def _send(self) -> None:
@@ -44,8 +44,8 @@ class Batched:
             return
         try:
             pipe = self._client.pipeline(transaction=False)
-            for command, _ in batch:
-                pipe.execute_command(*command)
+            for (command, options), _ in batch:
+                pipe.execute_command(*command, **options)
             replies = await pipe.execute(raise_on_error=False)
         except (RedisError, OSError) as error:
             replies = [error] * len(batch)
@@ -56,8 +56,9 @@ class Batched:
                 _settle(waiter, reply)
 
     async def _alone(self, command: Command, waiter: asyncio.Future[Any]) -> None:
+        words, options = command
         try:
-            reply = await self._client.execute_command(*command)
+            reply = await self._client.execute_command(*words, **options)
         except (RedisError, OSError) as error:
             reply = error
         _settle(waiter, reply)

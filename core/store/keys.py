@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 BELL = "ag:bell"
-"""Pub/sub channel that wakes workers and waiters after a commit: `due PP`, `queue PP HOST`, `run PP RUN`."""
+"""Pub/sub channel that wakes workers and waiters after a commit: `due PP`, `queue PP HOST`, `run PP RUN…`."""
 
 META = "ag:meta"
 """Hash of what is fixed for the life of a store: the number of partitions."""
@@ -36,8 +36,13 @@ class Keys:
 
     @property
     def agenda(self) -> str:
-        """Sorted set: what falls due, `<what>:<id>` by due ms."""
+        """Sorted set: what else falls due, `<what>:<id>` by due ms."""
         return f"{self.base}:agenda"
+
+    @property
+    def expiries(self) -> str:
+        """Sorted set: the runs with a pending gate, by the ms of their earliest deadline."""
+        return f"{self.base}:expiries"
 
     def queue(self, host: str) -> str:
         """Sorted set: settled runs for a host to take up again, by due ms."""
@@ -96,5 +101,5 @@ def leases(queue: str) -> str:
     return f"{queue}:leases"
 
 
-WORK = ("expire", "remind", "escalate", "card", "callback")
+WORK = ("remind", "escalate", "card", "callback")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""

@@ -23,6 +23,7 @@ from core.store.audit import AuditLog
 from core.store.batch import Batched
 from core.store.codec import load_run, run_fields, spliced
 from core.store.connect import Client
+from core.store.expiries import Expiries
 from core.store.handovers import Handovers
 from core.store.indexes import index_names
 from core.store.keys import BELL, META, WORK, Keys, leases
@@ -67,6 +68,7 @@ class Store:
         self.partitions = partitions
         self.clock = clock
         self.audit = AuditLog(client, partitions, clock)
+        self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
         self.handovers = Handovers(self, client)
         self.tail = Tail(client, partitions)
@@ -220,12 +222,6 @@ class Store:
             command["index"] = index
         return int(await self.about_run(lua.WITHDRAW, run, command))
 
-    async def expire(self, run_id: str) -> int:
-        """Make a run's expiries visible. Returns how many gates that settled."""
-        async with reachable():
-            host, index = await self._redis.hmget(self.keys_of(run_id).run(run_id), ["host", "index"])
-        return int(await self.about(lua.EXPIRE, run_id, host, (index or "").split(), {})) if host else 0
-
     async def draft(self, run: Run, index: int, speaker: str, draft: object | None) -> str:
         """Keep (or with None forget) what somebody picked. Returns kept, missing, expired or taken."""
         text = "" if draft is None else json.dumps(draft)
@@ -276,7 +272,7 @@ class Store:
         """Take up to ``limit`` members that are due, for ``lease_ms``."""
         async with reachable():
             flat = await lua.CLAIM(
-                self._redis, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
+                self._fast, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
             )
         return [Due(partition, m, int(n), token) for m, n in zip(flat[::2], flat[1::2], strict=True)]
 
@@ -306,7 +302,7 @@ class Store:
     async def next_due(self, queue: str) -> int | None:
         """When the first member falls due, in ms."""
         async with reachable():
-            first = await self._redis.zrange(queue, 0, 0, withscores=True)
+            first = await self._fast.execute_command("ZRANGE", queue, 0, 0, "WITHSCORES", withscores=True)
         return int(first[0][1]) if first else None
 
     # lists
@@ -410,8 +406,9 @@ class Store:
         index: Sequence[str],
         command: Mapping[str, Any],
         extra_keys: Sequence[str] = (),
+        behind: Sequence[str] = (),
     ) -> Any:
-        """Run a script about one run, with the keys and the fields that `_common.lua` wants."""
+        """Run a script about one run, with the keys and the fields that `_common.lua` wants, and keys behind them."""
         keys = self.keys_of(run_id)
         queue = keys.queue(host)
         now = self.clock.now_ms()
@@ -426,8 +423,11 @@ class Store:
         names = [keys.run(run_id), keys.agenda, leases(keys.agenda), keys.audit, keys.audit_head]
         names += [queue, leases(queue), keys.open, keys.runs, keys.trail(run_id), keys.settled]
         names += extra_keys
+        names.append(keys.expiries)
         cmd["first_index"] = len(names) + 1
         names += map(keys.index, index)
+        cmd["last_index"] = len(names)
+        names += behind
         args = [json.dumps(cmd, ensure_ascii=False)]
         async with reachable():
             if self._wait and script.waits:

@@ -30,6 +30,7 @@ def benches(full: bool) -> list[Bench]:
         lambda e, c: bench.hand_over(e, 200),
         lambda e, c: bench.memory(e, c, memory),
         lambda e, _: bench.due_at_once(e, due),
+        lambda e, _: bench.due_steadily(e, 10 if full else 3),
         lambda e, _: bench.in_a_crowd(e, 1_000, crowd),
     ]
 

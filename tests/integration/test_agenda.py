@@ -11,12 +11,13 @@ from freezegun import freeze_time
 from freezegun.api import FrozenDateTimeFactory
 from redis.asyncio import Redis
 
-from core import agenda
+from core import agenda, bell
 from core.agenda import FIRST_BACKOFF_MS, LAST_BACKOFF_MS, LEASE_MS, UNKNOWN_MS, TryAgain, Worker, backoff_ms
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
 from core.errors import StoreUnavailable
 from core.gates import Action
+from core.lookout import look
 from core.policy import Key
 from core.runs import Run
 from core.store.keys import Keys, leases
@@ -267,22 +268,62 @@ async def test_an_unknown_member_is_left_to_those_who_know_it_and_not_counted(
 # waking up
 
 
-async def test_another_engine_s_commit_wakes_the_worker_at_once(
-    new_engine: NewEngine, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set each time a worker has nothing to do and begins to wait for a ring."""
+    waits = asyncio.Event()
+
+    async def heard(ring: asyncio.Event, seconds: float) -> bool:
+        waits.set()
+        return await bell.heard(ring, seconds)
+
+    monkeypatch.setattr(agenda, "heard", heard)
+    return waits
+
+
+async def test_another_engine_s_commit_wakes_an_idle_worker_at_once(
+    new_engine: NewEngine, idle: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agenda, "MAX_IDLE_S", 3600.0)
     here, there, log = new_engine(), new_engine(), Log()
+    await here.bell.listening.wait()
     running = worker(here, card=log)
     running.start()
-    await here.bell.listening.wait()
-    run = await opened(there)
     async with asyncio.timeout(10):
+        await idle.wait()
+        run = await opened(there)
         await log.called.wait()
-        log.called.clear()
-        await there.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
-        await log.called.wait()
+        for call in (
+            there.draft(run.gates[0].id, ANA, [0]),
+            there.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED),
+        ):
+            log.called.clear()
+            idle.clear()
+            await idle.wait()
+            await call
+            await log.called.wait()
     await running.stop(1)
-    assert log.calls == [(run.id, 1), (run.id, 1)]
+    assert log.calls == [(run.id, 1)] * 3
+
+
+async def test_an_idle_worker_asks_for_all_partitions_at_once_and_runs_no_script(
+    engine: ResumeEngine, redis: Redis
+) -> None:
+    async def reads() -> int:
+        return int((await redis.info("stats"))["total_reads_processed"])
+
+    run = await opened(engine)
+    await worker(engine, card=Log()).run_once()
+    await redis.config_resetstat()
+    before = await reads()
+    seen = await look(engine.store, engine.store.agenda)
+    assert (seen.firsts, seen.due, seen.complete) == ((), [], True)
+    seen = await look(engine.store, lambda partition: Keys(partition).expiries)
+    assert (seen.due, seen.complete) == ([], True)
+    assert seen.firsts == ((int(run.id[4:6]), run.gates[0].deadline),)
+    assert await reads() == before + 2 + 1  # the last is for this line
+    await worker(engine).run_once()
+    assert "cmdstat_evalsha" not in await redis.info("commandstats")
 
 
 async def test_a_change_during_the_work_wakes_the_worker_at_its_end(
@@ -411,55 +452,3 @@ async def test_a_stop_with_every_slot_taken_gives_back_what_was_not_begun(
 
 async def test_a_worker_that_was_never_started_can_be_stopped(engine: ResumeEngine) -> None:
     await worker(engine).stop(0)
-
-
-# expiries
-
-
-async def test_a_day_passes_and_the_run_expires(
-    engine: ResumeEngine, redis: Redis, clock: FrozenDateTimeFactory
-) -> None:
-    run, answered = await opened(engine, timeout_s=86_400), await opened(engine)
-    await engine.decide(answered.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
-    sweeper = worker(engine, expire=engine.expire, card=Log())
-    await sweeper.run_once()
-    clock.tick(86_399.999)
-    assert await sweeper.run_once() == 0
-    clock.tick(0.001)
-    assert await sweeper.run_once() == 2  # the expiry, and the card that it changes
-    run = await engine.run(run.id)
-    assert (run.status, run.gates[0].status) == ("settled", "expired")
-    assert (await engine.run(answered.id)).gates[0].status == "answered"
-    assert [await left(redis, partition) for partition in range(4)] == [[]] * 4
-
-
-async def test_a_clock_that_goes_back_after_the_claim_does_not_lose_the_expiry(
-    engine: ResumeEngine, clock: FrozenDateTimeFactory
-) -> None:
-    run = await opened(engine, timeout_s=60)
-
-    async def expire(member: str, tries: int) -> None:
-        clock.tick(-5)
-        await engine.expire(member, tries)
-
-    sweeper = worker(engine, expire=expire, card=Log())
-    await sweeper.run_once()
-    clock.tick(60)
-    assert await sweeper.run_once() == 1
-    assert (await engine.run(run.id)).gates[0].pending
-    clock.tick(10)
-    assert await sweeper.run_once() >= 1
-    assert (await engine.run(run.id)).gates[0].status == "expired"
-
-
-async def test_the_expiry_of_a_run_that_is_gone_leaves_the_agenda(
-    engine: ResumeEngine, redis: Redis, clock: FrozenDateTimeFactory
-) -> None:
-    run = await opened(engine, timeout_s=60)
-    partition = int(run.id[4:6])
-    await redis.delete(Keys(partition).run(run.id))
-    await due(redis, "expire:no id at all", partition=partition)
-    clock.tick(60)
-    assert await worker(engine, expire=engine.expire, card=Log()).run_once() == 3
-    assert await left(redis, partition) == []
-    assert not await redis.exists(Keys(partition).run(run.id))

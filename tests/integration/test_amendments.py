@@ -21,7 +21,7 @@ START = "2026-01-05T09:00:00Z"
 
 
 def worker(engine: ResumeEngine) -> Worker:
-    return Worker(engine.store, engine.bell, {"expire": engine.expire, "escalate": engine.escalate})
+    return Worker(engine.store, engine.bell, {"escalate": engine.escalate})
 
 
 async def test_an_admin_puts_a_deadline_off_and_the_old_one_passes_without_effect(

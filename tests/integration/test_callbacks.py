@@ -61,8 +61,7 @@ async def engine(new_engine: NewEngine) -> ResumeEngine:
 
 
 def worker(engine: ResumeEngine, **more: Any) -> Worker:
-    handlers = {"callback": Callbacks(engine, **more).push, "expire": engine.expire}
-    return Worker(engine.store, engine.bell, handlers)
+    return Worker(engine.store, engine.bell, {"callback": Callbacks(engine, **more).push})
 
 
 async def opened(engine: ResumeEngine, url: str, **more: Any) -> Run:

@@ -218,7 +218,7 @@ async def test_c13_c48_a_deadline_that_comes_after_an_answer_changes_nothing(eng
         run = await opened(engine, timeout_s=60)
         await answered(engine, run)
         clock.tick(timedelta(days=40))
-        await Worker(engine.store, engine.bell, {"expire": engine.expire}).run_once()
+        await Worker(engine.store, engine.bell, {}).run_once()
         await engine.expire(run.id)
         assert await engine.undeliverable(run.id, "gone") == 0
         [settled] = [event for event in await events(engine, run.id) if event["event"] == "gate.settled"]

@@ -296,7 +296,7 @@ async def test_a_reopened_run_that_nobody_decides_expires_by_its_own_time(
     clock.tick(timedelta(days=5))
     run = await engine.dead_letters.reopen(run.id, timeout_s=90, **BY_CI)
     clock.tick(89)
-    worker = Worker(engine.store, engine.bell, {"expire": engine.expire})
+    worker = Worker(engine.store, engine.bell, {})
     await worker.run_once()
     assert (await engine.run(run.id)).open
     clock.tick(1)

@@ -764,7 +764,8 @@ class History:
         for index in (self.keys.open, self.keys.index("host:api")):
             assert await self.redis.zrange(index, 0, -1) == [run.id] * bool(pending)
         assert (run.status == "waiting") == run.open == (run.results() is None)
-        assert (await self.redis.zscore(self.keys.agenda, f"expire:{run.id}") is not None) == run.open
+        deadlines = [gate.deadline for gate in run.gates if gate.pending]
+        assert await self.redis.zscore(self.keys.expiries, run.id) == min(deadlines, default=None)
         queued = await self.redis.zscore(self.keys.queue("api"), run.id) is not None
         assert queued == (run.status in ("settled", "resuming"))
         assert len(self.bodies) <= 1

@@ -244,7 +244,7 @@ class Machine(RuleBasedStateMachine):
         async def draw(run_id: str, _tries: int) -> None:
             self.drawn[run_id] = (await engine.run(run_id)).gates
 
-        handlers = {"expire": engine.expire, "escalate": engine.escalate, "card": draw}
+        handlers = {"escalate": engine.escalate, "card": draw}
         await Worker(engine.store, engine.bell, handlers).run_once()
         for run_id, run in self.runs.items():
             self.world.work(run)

@@ -38,7 +38,6 @@ class Desk:
         handlers = {
             "card": Delivery(engine, api).card,
             "remind": self.reminders.remind,
-            "expire": engine.expire,
         }
         self.worker = Worker(engine.store, engine.bell, handlers)
 

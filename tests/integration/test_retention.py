@@ -38,7 +38,7 @@ def clock() -> Iterator[FrozenDateTimeFactory]:
 def worker(engine: ResumeEngine, *, runs_days: int = 30, audit_days: int = 400) -> tuple[Worker, Retention]:
     """A worker as the service has it, as far as this goes."""
     kept = Retention(engine.store, runs_days=runs_days, audit_days=audit_days)
-    return Worker(engine.store, engine.bell, {"trim": kept.trim, "expire": engine.expire}), kept
+    return Worker(engine.store, engine.bell, {"trim": kept.trim}), kept
 
 
 async def trimmed(engine: ResumeEngine, **days: int) -> None:

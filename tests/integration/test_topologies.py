@@ -137,7 +137,7 @@ async def main_job(url: str, wait: Wait | None = None) -> None:
         async def card(run_id: str, _tries: int) -> None:
             drawn.append(run_id)
 
-        await Worker(other.store, other.bell, {"expire": other.expire, "card": card}).run_once()
+        await Worker(other.store, other.bell, {"card": card}).run_once()
         assert set(drawn) == {run.id, *(made.id for made, _ in others)}
         listed = [gate.id async for _, _, gate in one.gates(only_open=True)]
         assert sorted(listed) == sorted(made.gates[0].id for made, _ in others[1:])

@@ -1,8 +1,9 @@
 -- Shared by the scripts; put before each of them.
 -- KEYS of a script about one run: 1 run, 2 agenda, 3 its leases, 4 audit, 5 audit head, 6 queue, 7 its leases,
--- 8 open runs, 9 all runs, 10 the run's trail, 11 settled runs. ARGV[1] is a JSON object: now (ms), iso (the same as
--- text), run (id), what the script needs, and
--- first_index: from that key on KEYS are the indexes that the run stands in while it waits.
+-- 8 open runs, 9 all runs, 10 the run's trail, 11 settled runs, from 12 on what the script itself needs, then the
+-- expiries, then the indexes that the run stands in while it waits.
+-- ARGV[1] is a JSON object: now (ms), iso (the same as text), run (id), first_index and last_index (the numbers of the
+-- first and the last of those keys), and what the script needs.
 -- JSON that Lua need not look into is passed as strings and spliced: cjson would turn [] into {} and 1.0 into 1.
 
 local cmd = cjson.decode(ARGV[1])
@@ -10,6 +11,11 @@ local now = cmd.now
 
 local RUN, AGENDA, LEASES, AUDIT, HEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local QUEUE, QUEUE_LEASES, OPEN, RUNS, TRAIL, SETTLED = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local EXPIRIES = KEYS[cmd.first_index - 1]
+local INDEXES = {}
+for number = cmd.first_index, cmd.last_index do
+  INDEXES[number - cmd.first_index + 1] = KEYS[number]
+end
 
 -- Makes a member of the agenda (or of a queue) due. Somebody who is working on it finishes first and then does it again.
 local function schedule(queue, leases, member, due)
@@ -25,25 +31,40 @@ local function schedule(queue, leases, member, due)
   redis.call('ZADD', queue, due, member)
 end
 
-local function unschedule(queue, leases, member)
-  redis.call('ZREM', queue, member)
-  redis.call('HDEL', leases, member)
+local function unschedule(queue, leases, ...)
+  redis.call('ZREM', queue, ...)
+  redis.call('HDEL', leases, ...)
 end
 
+local rung = {}
 local function bell(message)
-  redis.call('PUBLISH', cmd.bell, message)
+  if not rung[message] then -- once will do, however many runs a script is about
+    rung[message] = true
+    redis.call('PUBLISH', cmd.bell, message)
+  end
 end
 
--- Appends an audit event. `fields` is JSON text behind the first fields, each with a comma before it.
--- The link to the event before is SHA-1, the one digest that a script can make.
+-- Appends audit events: each is {event, gate (false: it is about the run), fields}. `fields` is JSON text behind the first
+-- fields, each with a comma before it. The link to the event before is SHA-1, the one digest that a script can make.
+local digest, audit_ms -- of the newest event, once it was looked up
+local function audit_all(events)
+  if not audit_ms then
+    local head = redis.call('HMGET', HEAD, 'digest', 'ms')
+    digest, audit_ms = head[1] or '', string.format('%.0f', math.max(now, tonumber(head[2] or '0')))
+  end
+  local ids = {}
+  for number, event in ipairs(events) do
+    local line = '{"event":"' .. event[1] .. '","at":"' .. cmd.iso .. '","run":"' .. cmd.run .. '","gate":'
+      .. (event[2] and ('"' .. event[2] .. '"') or 'null') .. event[3] .. ',"prev":"' .. digest .. '"}'
+    ids[number] = redis.call('XADD', AUDIT, audit_ms .. '-*', 'event', line)
+    digest = redis.sha1hex(line)
+  end
+  redis.call('HSET', HEAD, 'digest', digest, 'ms', audit_ms)
+  redis.call('RPUSH', TRAIL, unpack(ids))
+end
+
 local function audit(event, gate, fields)
-  local head = redis.call('HMGET', HEAD, 'digest', 'ms')
-  local ms = math.max(now, tonumber(head[2] or '0'))
-  local line = '{"event":"' .. event .. '","at":"' .. cmd.iso .. '","run":"' .. cmd.run .. '","gate":'
-    .. (gate and ('"' .. gate .. '"') or 'null') .. fields .. ',"prev":"' .. (head[1] or '') .. '"}'
-  local id = redis.call('XADD', AUDIT, string.format('%.0f-*', ms), 'event', line)
-  redis.call('HSET', HEAD, 'digest', redis.sha1hex(line), 'ms', string.format('%.0f', ms))
-  redis.call('RPUSH', TRAIL, id)
+  audit_all({{event, gate, fields}})
 end
 
 local function gate_id(index)
@@ -55,46 +76,64 @@ local function heard_before()
   return not redis.call('SET', KEYS[12], '1', 'NX', 'PX', 60000)
 end
 
--- Something that a reader could see has changed: count it, bring the card up to date, wake who waits.
+-- What never changes about the run: how many gates it has, whether it has a card, its host, whether it has a callback.
+local known = {}
+local function facts()
+  if not known[RUN] then
+    local fields = redis.call('HMGET', RUN, 'n', 'placed', 'host', 'callback')
+    known[RUN] = {gates = tonumber(fields[1] or '0'), placed = fields[2] == '1', host = fields[3], pushed = fields[4]}
+  end
+  return known[RUN]
+end
+
+-- Something that a reader could see has changed: count it, bring the card up to date, wake who waits. A script about many
+-- runs names them all at its end.
+local changed_runs = {}
 local function changed()
   redis.call('HINCRBY', RUN, 'rev', 1)
-  if redis.call('HGET', RUN, 'placed') == '1' then
+  if facts().placed then
     schedule(AGENDA, LEASES, 'card:' .. cmd.run, now)
     bell('due ' .. cmd.partition)
   end
-  bell('run ' .. cmd.partition .. ' ' .. cmd.run)
+  if cmd.others then
+    table.insert(changed_runs, cmd.run)
+  else
+    bell('run ' .. cmd.partition .. ' ' .. cmd.run)
+  end
 end
 
 -- The one place where a gate goes from pending to settled. `decision` is JSON text.
 local function settle(index, outcome, decision, by, via, fields)
-  local gate = gate_id(index)
-  redis.call('HSET', RUN, index .. ':status', outcome, index .. ':decision', decision)
-  audit('gate.settled', gate, ',"by":' .. by .. ',"from":"' .. via .. '","outcome":"' .. outcome .. '"' .. fields)
-  if redis.call('HINCRBY', RUN, 'open', -1) == 0 then
-    redis.call('HSET', RUN, 'status', 'settled')
-    redis.call('ZADD', SETTLED, now, cmd.run)
-    redis.call('ZREM', OPEN, cmd.run)
-    for number = cmd.first_index, #KEYS do
-      redis.call('ZREM', KEYS[number], cmd.run)
-    end
-    for _, what in ipairs({'expire:', 'remind:', 'escalate:'}) do
-      unschedule(AGENDA, LEASES, what .. cmd.run)
-    end
-    schedule(QUEUE, QUEUE_LEASES, cmd.run, now)
-    if redis.call('HEXISTS', RUN, 'callback') == 1 then
-      schedule(AGENDA, LEASES, 'callback:' .. cmd.run, now)
-      bell('due ' .. cmd.partition)
-    end
-    audit('run.settled', nil, ',"by":' .. by .. ',"from":"' .. via .. '"')
-    bell('queue ' .. cmd.partition .. ' ' .. redis.call('HGET', RUN, 'host'))
+  local said = ',"by":' .. by .. ',"from":"' .. via .. '"'
+  local events = {{'gate.settled', gate_id(index), said .. ',"outcome":"' .. outcome .. '"' .. fields}}
+  if redis.call('HINCRBY', RUN, 'open', -1) > 0 then
+    redis.call('HSET', RUN, index .. ':status', outcome, index .. ':decision', decision)
+    audit_all(events)
+    return
   end
+  redis.call('HSET', RUN, index .. ':status', outcome, index .. ':decision', decision, 'status', 'settled')
+  table.insert(events, {'run.settled', false, said})
+  audit_all(events)
+  redis.call('ZADD', SETTLED, now, cmd.run)
+  redis.call('ZREM', OPEN, cmd.run)
+  for _, names in ipairs(INDEXES) do
+    redis.call('ZREM', names, cmd.run)
+  end
+  redis.call('ZREM', EXPIRIES, cmd.run)
+  unschedule(AGENDA, LEASES, 'remind:' .. cmd.run, 'escalate:' .. cmd.run)
+  schedule(QUEUE, QUEUE_LEASES, cmd.run, now)
+  if facts().pushed then
+    schedule(AGENDA, LEASES, 'callback:' .. cmd.run, now)
+    bell('due ' .. cmd.partition)
+  end
+  bell('queue ' .. cmd.partition .. ' ' .. facts().host)
 end
 
 -- Settles every pending gate whose deadline has passed. The scripts that decide run it first, so a late click is late
 -- whether or not a worker is running. Returns how many it settled, and the next deadline.
 local function expire_overdue()
   local count, earliest = 0, nil
-  for index = 0, tonumber(redis.call('HGET', RUN, 'n') or '0') - 1 do
+  for index = 0, facts().gates - 1 do
     local gate = redis.call('HMGET', RUN, index .. ':status', index .. ':deadline')
     if gate[1] == 'pending' then
       local deadline = tonumber(gate[2])

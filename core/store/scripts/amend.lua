@@ -50,15 +50,15 @@ for _, item in ipairs(cmd.items) do
   audit(cmd.event, gate_id(item.index), ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"' .. item.fields)
 end
 redis.call('HSET', RUN, 'index', cmd.index)
-for number = cmd.first_index, #KEYS do
-  redis.call('ZADD', KEYS[number], cmd.made, cmd.run)
+for _, index in ipairs(INDEXES) do
+  redis.call('ZADD', index, cmd.made, cmd.run)
 end
 if cmd.flag then
   redis.call('HSET', RUN, cmd.flag, '1')
 end
 local _, earliest = expire_overdue()
 if earliest then
-  schedule(AGENDA, LEASES, 'expire:' .. cmd.run, earliest)
+  redis.call('ZADD', EXPIRIES, earliest, cmd.run)
 end
 changed()
 heard_before()

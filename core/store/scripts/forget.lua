@@ -17,6 +17,7 @@ if redis.call('ZSCORE', QUEUE, cmd.run) then
   unschedule(QUEUE, QUEUE_LEASES, cmd.run)
 end
 redis.call('ZREM', RUNS, cmd.run)
+redis.call('ZREM', EXPIRIES, cmd.run)
 for _, what in ipairs(cmd.work) do
   unschedule(AGENDA, LEASES, what .. ':' .. cmd.run)
 end

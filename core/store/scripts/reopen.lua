@@ -25,8 +25,8 @@ redis.call('HSET', RUN, 'status', 'waiting', 'open', #cmd.gates, 'attempt', atte
 redis.call('ZREM', DEAD, cmd.run)
 redis.call('ZREM', SETTLED, cmd.run)
 redis.call('ZADD', OPEN, cmd.made, cmd.run)
-for number = cmd.first_index, #KEYS do
-  redis.call('ZADD', KEYS[number], cmd.made, cmd.run)
+for _, index in ipairs(INDEXES) do
+  redis.call('ZADD', index, cmd.made, cmd.run)
 end
 local said = ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"'
 audit('run.reopened', nil, said .. ',"attempt":' .. attempt)
@@ -38,7 +38,7 @@ for i, gate in ipairs(cmd.gates) do
   audit('gate.opened', id, said .. gate.fields)
   earliest = math.min(earliest or gate.deadline, gate.deadline)
 end
-schedule(AGENDA, LEASES, 'expire:' .. cmd.run, earliest)
+redis.call('ZADD', EXPIRIES, earliest, cmd.run)
 for what, ms in pairs(cmd.due) do
   schedule(AGENDA, LEASES, what .. ':' .. cmd.run, ms)
 end

@@ -22,16 +22,17 @@ if cmd.idem then
   cmd.idem.run = cmd.run
   redis.call('SET', KEYS[13], cjson.encode(cmd.idem), 'PX', cmd.kept)
 end
-audit('run.opened', nil, cmd.opened)
 redis.call('ZADD', OPEN, cmd.made, cmd.run)
 redis.call('ZADD', RUNS, cmd.made, cmd.run)
-for number = cmd.first_index, #KEYS do
-  redis.call('ZADD', KEYS[number], cmd.made, cmd.run)
+for _, index in ipairs(INDEXES) do
+  redis.call('ZADD', index, cmd.made, cmd.run)
 end
+local events = {{'run.opened', false, cmd.opened}}
 for index = 0, cmd.gates - 1 do
-  audit('gate.opened', gate_id(index), cmd.gate_opened[index + 1])
+  table.insert(events, {'gate.opened', gate_id(index), cmd.gate_opened[index + 1]})
 end
-redis.call('ZADD', AGENDA, cmd.deadline, 'expire:' .. cmd.run)
+audit_all(events)
+redis.call('ZADD', EXPIRIES, cmd.deadline, cmd.run)
 for what, ms in pairs(cmd.due) do
   redis.call('ZADD', AGENDA, ms, what .. ':' .. cmd.run)
 end
