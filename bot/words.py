@@ -148,6 +148,11 @@ def via(word: str) -> str:
     return {"api": " · over the API", "clock": "", "slack": "", "host": ""}.get(word, f" · {word}")
 
 
+def picked(count: int) -> str:
+    """In front of the options of a multi select that somebody has picked."""
+    return f"{count} picked: "
+
+
 def progress(done: int, count: int, who: str) -> str:
     return f"{who}: {done} of {count}"
 
@@ -298,6 +303,11 @@ ALWAYS_TITLE: Final = "Approve always"
 ALWAYS_TEXT: Final = "This call is approved, and the agent's host saves this, so that it need not ask again:"
 ALWAYS_NOTHING: Final = "This call is approved for always. The agent's host does not say what it saves."
 SETTLED_TITLE: Final = "Settled"
+
+
+def form_other(header: str) -> str:
+    """The label of the field for a text of one's own, at the question with this header."""
+    return f"{FORM_OTHER}: {header}"
 
 
 def page(number: int, count: int) -> str:
