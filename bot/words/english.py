@@ -1,4 +1,4 @@
-"""Every sentence that askgate itself says in Slack, in one place.
+"""Every sentence that askgate itself says in Slack, in English.
 
 Sentences that go into markup get escaped arguments only; the others are plain text.
 """
@@ -19,6 +19,7 @@ SUBMIT: Final = "Submit"
 FORM: Final = "Answer in a form…"
 GENERAL_RESPONSE: Final = "General response…"
 DECLINE: Final = "Decline…"
+DECLINE_IT: Final = "Decline"
 ANSWER: Final = "Answer…"
 DONE: Final = "Done"
 EDIT: Final = "Edit arguments…"
@@ -27,6 +28,7 @@ NEXT: Final = "Next"
 PREVIOUS: Final = "Previous"
 LAST: Final = "Last page"
 CANCEL: Final = "Cancel"
+CLOSE: Final = "Close"
 OPEN_LINK: Final = "Open the page"
 
 
@@ -174,6 +176,16 @@ DECIDERS: Final = {
 
 def api_key(name: str) -> str:
     return f"API key `{name}`"
+
+
+def api_key_plain(name: str) -> str:
+    """As `api_key`, where nothing is markup."""
+    return f"API key {name}"
+
+
+def moment(day: str, time: str) -> str:
+    """A day and a time of it. Slack puts both in, in each reader's own words (Slack: date formatting)."""
+    return f"{day} at {time}"
 
 
 def approvers(who: str) -> str:
