@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from bot.words import english
+from bot.words import english, spanish
 
-LANGUAGES: Final[Mapping[str, ModuleType]] = {"en": english}
+LANGUAGES: Final[Mapping[str, ModuleType]] = {"en": english, "es": spanish}
 """The languages by their codes (ISO 639-1)."""
 
 _spoken: ModuleType = english

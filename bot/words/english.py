@@ -5,6 +5,7 @@ Sentences that go into markup get escaped arguments only; the others are plain t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from core.gates import Action, Decision, Outcome
@@ -332,3 +333,6 @@ HOME_EMPTY: Final = (
     "Nothing is waiting for you. When an agent needs your answer or your approval, it shows up here."
 )
 OPEN_CARD: Final = "Open"
+
+PROBLEMS: Final[Mapping[str, str]] = {}
+"""What core and the libraries below it say of an answer, by their own words: those are English."""
