@@ -59,17 +59,17 @@ class WebApi:
             self._record(name, raw, None, fault.error)
             return _answer({"ok": False, "error": fault.error})
         token = raw.pop("token", None) or _bearer(request)
-        body = self._run(name, raw, token)
+        body = self._run(name, raw, token, json_body=request.content_type == "application/json")
         if fault is not None and fault.reset_after_accept:
             assert request.transport is not None  # noqa: S101 - a request that is being served has one
             request.transport.abort()
         return _answer(body)
 
-    def _run(self, name: str, raw: Json, token: str | None) -> Json:
+    def _run(self, name: str, raw: Json, token: str | None, *, json_body: bool) -> Json:
         app: App | None = None
         try:
             app = self._caller(name, token)
-            call = Call(self.world, self.links, app, Arguments(raw))
+            call = Call(self.world, self.links, app, Arguments(raw), json_body=json_body)
             body = {"ok": True, **METHODS[name](call)}
         except Refused as refusal:
             self._record(name, raw, app, refusal.error)
