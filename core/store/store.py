@@ -148,7 +148,7 @@ class Store:
     async def read(self, run_id: str) -> Run | None:
         async with reachable():
             fields = await self._fast.execute_command("HGETALL", self.keys_of(run_id).run(run_id))
-        return load_run(fields) if fields else None
+        return load_run(run_id, fields) if fields else None
 
     async def read_state(self, run_id: str) -> str | None:
         async with reachable():
@@ -165,7 +165,7 @@ class Store:
         command = {"items": items, "by": json.dumps(by), "via": via}
         word, index, *rest = await self.about_run(lua.DECIDE, run, command)
         flat = rest[0] if rest else []
-        fresh = load_run(dict(zip(flat[::2], flat[1::2], strict=True))) if flat else None
+        fresh = load_run(run.id, dict(zip(flat[::2], flat[1::2], strict=True))) if flat else None
         return word, int(index), fresh
 
     async def amend(
