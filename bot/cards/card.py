@@ -8,6 +8,7 @@ from typing import Final
 
 from bot import words
 from bot.cards import approval
+from bot.cards.aloud import aloud
 from bot.cards.approval import approval_blocks
 from bot.cards.blocks import Block, context, divider, header, note
 from bot.cards.custom import custom_blocks
@@ -101,6 +102,7 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int) -> Message
         else:
             blocks += settled_blocks(gate, min(claim + spare, SETTLED_MOST))
     pending = sum(gate.pending for gate in gates)
+    blocks = aloud(blocks, gates)
     return Message(parts[number], blocks, words.fallback(escape(title(run)), pending, len(gates)))
 
 

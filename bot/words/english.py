@@ -37,6 +37,11 @@ def open_link(host: str) -> str:
     return f"Open {host}"
 
 
+def about(label: str, what: str) -> str:
+    """A button's name for who hears it and sees nothing around it."""
+    return f"{label}: {what}"
+
+
 # what Cancel asks back
 DISMISS_TITLE: Final = "Cancel this request?"
 DISMISS_TEXT: Final = (

@@ -37,6 +37,11 @@ def open_link(host: str) -> str:
     return f"Abrir {host}"
 
 
+def about(label: str, what: str) -> str:
+    """A button's name for who hears it and sees nothing around it."""
+    return f"{label}: {what}"
+
+
 # what Cancel asks back
 DISMISS_TITLE: Final = "¿Cancelar esta solicitud?"
 DISMISS_TEXT: Final = "El agente sabrá que se descartó. No recibe ninguna respuesta y nadie más puede darla."
