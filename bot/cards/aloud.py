@@ -61,9 +61,10 @@ def told_apart(blocks: Sequence[Block]) -> list[Block]:
 
 def _named(block: Block, gates: Mapping[str, Gate]) -> Block:
     gate, _, rest = str(block.get("block_id", "")).partition("/")
-    if block["type"] != "actions" or gate not in gates:
-        return block
     question, _, row = rest.partition("/")
+    # a row about the whole run says so itself
+    if block["type"] != "actions" or gate not in gates or row not in ("options", "gate", "full"):
+        return block
     about = subject(gates[gate], int(question) if row == "options" else None)
     return _mapped(
         block, lambda element: {**element, "accessibility_label": name(element["text"]["text"], about)}
