@@ -25,6 +25,8 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 """Of one frame. What comes over HTTP may have a MiB, URL-encoded."""
 LEAVE_S: Final = 10.0
 """How long a connection that is left stays open for acknowledgements that are still owed."""
+TOO_MANY: Final = "too_many_websockets"
+"""Another connection is only to be had when this one is closed."""
 
 _OVER: Final = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
 
@@ -32,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 class Link:
-    """A connection. ``over`` is set as soon as Slack delivers nothing more over it: another is wanted then."""
+    """A connection. ``over`` is set as soon as another is wanted in its place; it may still be open then."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse[bool], deliveries: Deliveries) -> None:
         self._socket = socket
@@ -42,7 +44,7 @@ class Link:
         self.over = asyncio.Event()
 
     @classmethod
-    async def open(
+    async def to(
         cls,
         session: aiohttp.ClientSession,
         url: str,
@@ -63,6 +65,10 @@ class Link:
             await socket.close()
             raise
         return link
+
+    @property
+    def open(self) -> bool:
+        return not self._socket.closed
 
     async def serve(self) -> None:
         """Take what comes until the connection has ended."""
@@ -86,10 +92,11 @@ class Link:
         await self._socket.close()
 
     def _left(self, reason: str) -> None:
-        """Slack wants to be connected to anew. This connection is closed when nothing is owed over it any more."""
+        """Slack wants another connection and soon closes this one, which until then is good for what is owed."""
         log.info("socket.left", reason=reason)
         self.over.set()
-        self._hold(self.close(LEAVE_S))
+        if reason == TOO_MANY:
+            self._hold(self.close(LEAVE_S))
 
     def _hold(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -13,7 +13,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.deliveries import Deliveries
-from bot.link import Link
+from bot.link import LEAVE_S, Link
 from core.ending import end
 from core.settings import SettingsError
 
@@ -72,7 +72,7 @@ class Socket:
     @property
     def connected(self) -> bool:
         """Whether there is a connection over which Slack can deliver."""
-        return any(not link.over.is_set() for link in self._links)
+        return any(link.open for link in self._links)
 
     async def close(self, grace_s: float) -> None:
         """Open nothing more, let what people did end and be acknowledged, at most ``grace_s`` seconds, disconnect."""
@@ -83,7 +83,7 @@ class Socket:
 
     async def _keep(self, link: Link | None) -> None:
         """Keep one connection open, until cancelled."""
-        failed = 0
+        failed, old = 0, None
         while True:
             if link is None:
                 try:
@@ -94,9 +94,11 @@ class Socket:
                     log.warning("socket.not_opened", error=_word(error), again_in_s=round(wait_s, 1))
                     await asyncio.sleep(wait_s)
                     continue
+            if old:
+                self._hold(old.close(LEAVE_S))
             opened_at = asyncio.get_running_loop().time()
             await link.over.wait()
-            link = None
+            old, link = link, None
             if asyncio.get_running_loop().time() - opened_at >= SHORT_S:
                 failed = 0
             elif failed := failed + 1:
@@ -106,7 +108,7 @@ class Socket:
     async def _open(self) -> Link:
         reply = await self._web.apps_connections_open(app_token=self._token)
         async with asyncio.timeout(OPEN_S):
-            link = await Link.open(
+            link = await Link.to(
                 self._session,
                 str(reply["url"]),
                 self._deliveries,
