@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot import words
 from bot.app import build_app
 from bot.deliveries import Deliveries
 from bot.door import Door
@@ -79,6 +80,7 @@ class Service:
     async def _start(self) -> None:
         """What is started later depends on what is started first, so the stack stops it the other way round."""
         settings, stack = self._settings, self._stack
+        words.speak(settings.language)
         url = await self._redis_url()
         store, bell = await self._open_store(url)
         client = await stack.enter_async_context(slack_client(settings))
