@@ -17,6 +17,7 @@ from bot.cards.link import link_blocks
 from bot.cards.question import drafts_bytes, question_blocks
 from bot.cards.settled import settled_blocks
 from bot.cards.text import cut, date, escape, length, mention, one_line, shown, visible
+from bot.cards.together import together_row
 from bot.cards.weight import weight
 from core.gates import Gate, Kind
 from core.runs import Run, RunStatus
@@ -28,6 +29,8 @@ HEAD_BYTES: Final = 800 + ERROR_BYTES
 ROOM_BYTES: Final = MESSAGE_BYTES - HEAD_BYTES
 """What the gates of one message may take together, at any time of their lives."""
 HEAD_BLOCKS: Final = 3
+TAIL_BLOCKS: Final = 2
+"""A divider and the button for all approvals; its few bytes are in `HEAD_BYTES`."""
 LONE_BYTES: Final = 5800
 """What a lone gate may show of the agent's text; the rest is for our own words and for what people pick."""
 SHARED_BYTES: Final = 2300
@@ -59,7 +62,7 @@ def pack(run: Run, first: int = 0) -> list[tuple[int, ...]]:
         blocks, room = _claim(gate, gate_budget(run))
         if not parts or blocks > blocks_left or room > bytes_left:
             parts.append([])
-            blocks_left, bytes_left = MESSAGE_BLOCKS - HEAD_BLOCKS, ROOM_BYTES
+            blocks_left, bytes_left = MESSAGE_BLOCKS - HEAD_BLOCKS - TAIL_BLOCKS, ROOM_BYTES
         parts[-1].append(gate.doc.index)
         blocks_left, bytes_left = blocks_left - blocks, bytes_left - room
     return [tuple(part) for part in parts]
@@ -102,6 +105,10 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int) -> Message
             blocks += pending_blocks(gate, budget)
         else:
             blocks += settled_blocks(gate, min(claim + spare, SETTLED_MOST))
+    if number == len(parts) - 1 and sum(map(len, parts)) == len(run.gates):
+        # below all that it is about, once all of that is there
+        row = together_row(run, budget)
+        blocks += [divider(), row] if row else []
     pending = sum(gate.pending for gate in gates)
     return Message(parts[number], blocks, words.fallback(escape(title(run)), pending, len(gates)))
 

@@ -109,7 +109,8 @@ def form(gate: Gate, draft: Draft) -> Block:
         blocks += _choices(number, question, entry, FORM_BYTES // len(questions))
         initial = entry.other[:INPUT_TEXT] if entry.other else None
         element = text_input(TEXT, multiline="\n" in (initial or ""), initial=initial)
-        blocks.append(field(other_block(number), words.FORM_OTHER, element, optional=True))
+        label = words.form_other(visible(question.header))
+        blocks.append(field(other_block(number), label, element, optional=True))
     blocks.append(field(RESPONSE, words.RESPONSE_LABEL, text_input(TEXT), optional=True))
     return prompt(words.FORM_TITLE, blocks, c.FORM, Where(gate.id))
 
@@ -195,7 +196,7 @@ def settled(gate: Gate) -> Block:
 
 def refusal(text: str) -> Block:
     """What a modal turns into when what it asks for cannot be done any more. ``text`` is our own markup."""
-    return modal(words.SETTLED_TITLE, [context(text)], callback_id=c.FULL, metadata="", submit=None)
+    return modal(words.REFUSED_TITLE, [context(text)], callback_id=c.FULL, metadata="", submit=None)
 
 
 def _asked(question: Question) -> list[Block]:

@@ -40,7 +40,9 @@ PICKERS = 3
 PICK_BYTES = 40
 WHO_BYTES = 45
 """A mention, with what separates it from the next."""
-DRAFTS_BYTES = PICKERS * (WHO_BYTES + PICK_BYTES) + 40
+COUNT_BYTES = 12
+"""How many options of a multi select somebody has picked: `2 picked: `."""
+DRAFTS_BYTES = PICKERS * (WHO_BYTES + COUNT_BYTES + PICK_BYTES) + 40
 """What drafts add to one question, at most."""
 PROGRESS_BYTES = PICKERS * (WHO_BYTES + 10) + 50
 
@@ -148,14 +150,15 @@ def _gate_controls(gate: Gate, whole: bool) -> Block:
 
 
 def _picks(number: int, question: Question, drafts: Mapping[str, Draft]) -> list[Block]:
-    """Who picks what, as one line: `Picked, not submitted: @ana Focused · @ben Broad`."""
+    """Who picks what, as one line: `Picked so far: @ana Focused · @ben Broad`; of a multi select also how many."""
     given = {who: draft.entries[number] for who, draft in drafts.items() if draft.entries[number].given}
     if not given:
         return []
     pieces = [piece(words.PICKED_SO_FAR, italic=True)]
     for place, (who, entry) in enumerate(list(given.items())[:PICKERS]):
+        count = words.picked(len(entry.picked)) if question.multi_select and entry.picked else ""
         text = shown(_words_of(question, entry), PICK_BYTES)
-        pieces += [piece(" · " if place else ""), person(_person(who)), piece(f" {text}")]
+        pieces += [piece(" · " if place else ""), person(_person(who)), piece(f" {count}{text}")]
     if len(given) > PICKERS:
         pieces.append(piece(words.and_more("", len(given) - PICKERS)))
     return [line(*pieces)]

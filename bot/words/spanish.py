@@ -12,6 +12,7 @@ from core.gates import Action, Decision, Outcome
 
 # buttons: people and tests find things by these words
 APPROVE: Final = "Aprobar"
+APPROVE_ALL_TITLE: Final = "Aprobar todo"
 REJECT: Final = "Rechazar"
 REJECT_WITH_REASON: Final = "Rechazar con motivo…"
 VIEW_IN_FULL: Final = "Ver completo…"
@@ -35,6 +36,10 @@ OPEN_LINK: Final = "Abrir la página"
 
 def open_link(host: str) -> str:
     return f"Abrir {host}"
+
+
+def approve_all(count: int) -> str:
+    return f"Aprobar las {count}"
 
 
 # what Cancel asks back
@@ -111,6 +116,12 @@ RISKS: Final = {
     "high": "⚠️ Riesgo: *alto*",
     "extra_high": "🛑 Riesgo: *muy alto*",
 }
+PLAIN_RISKS: Final = {
+    "low": "riesgo bajo",
+    "medium": "riesgo medio",
+    "high": "⚠️ riesgo alto",
+    "extra_high": "🛑 riesgo muy alto",
+}
 NOBODY: Final = {
     Outcome.EXPIRED: "nadie decidió a tiempo",
     Outcome.CANCELLED: "nadie decidió",
@@ -157,6 +168,11 @@ def settled_line(decision: Decision, who: str, when: str) -> str:
 
 def via(word: str) -> str:
     return {"api": " · por la API", "clock": "", "slack": "", "host": ""}.get(word, f" · {word}")
+
+
+def picked(count: int) -> str:
+    """In front of the options of a multi select that somebody has picked."""
+    return f"{count} elegidas: "
 
 
 def progress(done: int, count: int, who: str) -> str:
@@ -213,6 +229,10 @@ def digest(short: str) -> str:
     return f"Argumentos `{short}`"
 
 
+def plain_digest(short: str) -> str:
+    return f"argumentos {short}"
+
+
 def hidden(count: int) -> str:
     """Said of a gate that shows masks: whoever decides it does so without having read those values."""
     values = "1 valor oculto" if count == 1 else f"{count} valores ocultos"
@@ -265,6 +285,9 @@ ALREADY_YOU: Final = "Ya lo has {what} ({when})."
 VOTED_ALREADY: Final = "Ya lo has {what}. Hace falta alguien más."
 PICK_KEPT: Final = "Tu elección se ha guardado. Todavía no se ha enviado."
 ARGUMENTS_CHANGED: Final = "Los argumentos han cambiado desde que los leíste. Vuelve a leerlos y decide."
+CHANGED_MEANWHILE: Final = (
+    "Mientras tanto se decidió o cambió algo de esto, así que no se aprobó nada. Lee la tarjeta de nuevo."
+)
 CHOOSE_FIRST: Final = "Elige primero al menos una y luego Enviar."
 NOTHING_PICKED: Final = "Responde primero a todas las preguntas: llevas {done} de {count}."
 MODAL_FAILED: Final = "Slack no ha podido abrirlo. No ha cambiado nada; vuelve a hacer clic."
@@ -327,7 +350,18 @@ ALWAYS_TEXT: Final = (
     "Esta llamada queda aprobada y el sistema del agente guarda esto para no tener que volver a preguntar:"
 )
 ALWAYS_NOTHING: Final = "Esta llamada queda aprobada para siempre. El sistema del agente no dice qué guarda."
+APPROVE_ALL_TEXT: Final = (
+    "Se aprueban todas estas llamadas, cada una con los argumentos que muestra la tarjeta:"
+)
+APPROVE_ALL_VOTES: Final = "Donde hace falta más gente que tú, este es tu voto."
+APPROVE_ALL_NOT: Final = "No puedes aprobarlas todas, así que no se aprobó nada. No te toca aprobar:"
 SETTLED_TITLE: Final = "Resuelto"
+REFUSED_TITLE: Final = "No se hizo"
+
+
+def form_other(header: str) -> str:
+    """The label of the field for a text of one's own, at the question with this header."""
+    return f"{FORM_OTHER}: {header}"
 
 
 def page(number: int, count: int) -> str:
