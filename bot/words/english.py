@@ -154,6 +154,15 @@ def escalated(where: str) -> str:
     return f"*Escalated* to {where}" if where else "*Escalated*"
 
 
+def host_refused(error: str) -> str:
+    """``error`` is what the host said, or empty."""
+    return "⚠️ The agent's host refused this" + (f": {error}" if error else ".")
+
+
+def host_moved_on(error: str) -> str:
+    return "⚠️ The agent had moved on before this reached it" + (f": {error}" if error else ".")
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Approved by @ana, Today at 10:00` as markup."""
     outcome = decision.outcome

@@ -152,6 +152,16 @@ def escalated(where: str) -> str:
     return f"*Escalado* a {where}" if where else "*Escalado*"
 
 
+def host_refused(error: str) -> str:
+    return "⚠️ El sistema del agente lo rechazó" + (f": {error}" if error else ".")
+
+
+def host_moved_on(error: str) -> str:
+    return "⚠️ El agente ya había seguido adelante antes de que esto le llegara" + (
+        f": {error}" if error else "."
+    )
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Aprobado por @ana · hoy a las 10:00` as markup."""
     outcome = decision.outcome

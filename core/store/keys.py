@@ -96,6 +96,11 @@ class Keys:
         return f"{self.base}:idem:{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:40]}"
 
 
+def event_key(event: str) -> str:
+    """String: who does an event of the chat system, or that it was done. By itself: no script touches it."""
+    return f"ag:event:{event}"
+
+
 def leases(queue: str) -> str:
     """Hash beside an agenda or a queue: who works on which member until when, and how often it was tried."""
     return f"{queue}:leases"
