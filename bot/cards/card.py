@@ -8,25 +8,28 @@ from typing import Final
 
 from bot import words
 from bot.cards import approval
+from bot.cards.aloud import aloud
 from bot.cards.approval import approval_blocks
-from bot.cards.blocks import Block, context, divider, header, note
+from bot.cards.blocks import Block, context, divider, header, note, row
 from bot.cards.custom import custom_blocks
 from bot.cards.form import form_blocks
 from bot.cards.limits import HEADER_TEXT, MESSAGE_BLOCKS, MESSAGE_BYTES
 from bot.cards.link import link_blocks
 from bot.cards.question import drafts_bytes, question_blocks
 from bot.cards.settled import settled_blocks
-from bot.cards.text import cut, date, escape, length, mention, one_line, visible
+from bot.cards.text import cut, date, escape, length, mention, one_line, shown, visible
 from bot.cards.together import together_row
 from bot.cards.weight import weight
 from core.gates import Gate, Kind
-from core.runs import Run
+from core.runs import Run, RunStatus
 
-HEAD_BYTES: Final = 800
-"""For the header and the line below it."""
+ERROR_BYTES: Final = 300
+"""What is shown of a host's words for why it did not take a run up."""
+HEAD_BYTES: Final = 800 + ERROR_BYTES
+"""For the header, the line below it, and what became of the run afterwards."""
 ROOM_BYTES: Final = MESSAGE_BYTES - HEAD_BYTES
 """What the gates of one message may take together, at any time of their lives."""
-HEAD_BLOCKS: Final = 2
+HEAD_BLOCKS: Final = 3
 TAIL_BLOCKS: Final = 2
 """A divider and the button for all approvals; its few bytes are in `HEAD_BYTES`."""
 LONE_BYTES: Final = 5800
@@ -108,6 +111,7 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int) -> Message
         row = together_row(run, budget)
         blocks += [divider(), row] if row else []
     pending = sum(gate.pending for gate in gates)
+    blocks = aloud(blocks, gates)
     return Message(parts[number], blocks, words.fallback(escape(title(run)), pending, len(gates)))
 
 
@@ -128,7 +132,18 @@ def _head(run: Run, number: int, count: int) -> list[Block]:
     pending = [gate.deadline for gate in run.gates if gate.pending]
     if pending:
         facts.append(words.until(date(min(pending))))
-    return [header(title(run)), context(" · ".join(facts))]
+    return [header(title(run)), context(" · ".join(facts)), *_afterwards(run)]
+
+
+def _afterwards(run: Run) -> list[Block]:
+    """That the host did not take the run up: whoever decided it thinks that it went on."""
+    error = shown(one_line(run.error or ""), ERROR_BYTES - 100)
+    match run.status:
+        case RunStatus.FAILED:
+            return [row(words.host_refused(error))]
+        case RunStatus.LOST:
+            return [row(words.host_moved_on(error))]
+    return []
 
 
 def _elsewhere(run: Run) -> str:

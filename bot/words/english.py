@@ -38,6 +38,11 @@ def open_link(host: str) -> str:
     return f"Open {host}"
 
 
+def about(label: str, what: str) -> str:
+    """A button's name for who hears it and sees nothing around it."""
+    return f"{label}: {what}"
+
+
 def approve_all(count: int) -> str:
     return f"Approve all {count}"
 
@@ -147,6 +152,15 @@ def until(when: str) -> str:
 def escalated(where: str) -> str:
     """``where`` is a mention of the place, or empty if only more people may decide."""
     return f"*Escalated* to {where}" if where else "*Escalated*"
+
+
+def host_refused(error: str) -> str:
+    """``error`` is what the host said, or empty."""
+    return "⚠️ The agent's host refused this" + (f": {error}" if error else ".")
+
+
+def host_moved_on(error: str) -> str:
+    return "⚠️ The agent had moved on before this reached it" + (f": {error}" if error else ".")
 
 
 def settled_line(decision: Decision, who: str, when: str) -> str:

@@ -38,6 +38,11 @@ def open_link(host: str) -> str:
     return f"Abrir {host}"
 
 
+def about(label: str, what: str) -> str:
+    """A button's name for who hears it and sees nothing around it."""
+    return f"{label}: {what}"
+
+
 def approve_all(count: int) -> str:
     return f"Aprobar las {count}"
 
@@ -145,6 +150,16 @@ def until(when: str) -> str:
 def escalated(where: str) -> str:
     """``where`` is a mention of the place, or empty if only more people may decide."""
     return f"*Escalado* a {where}" if where else "*Escalado*"
+
+
+def host_refused(error: str) -> str:
+    return "⚠️ El sistema del agente lo rechazó" + (f": {error}" if error else ".")
+
+
+def host_moved_on(error: str) -> str:
+    return "⚠️ El agente ya había seguido adelante antes de que esto le llegara" + (
+        f": {error}" if error else "."
+    )
 
 
 def settled_line(decision: Decision, who: str, when: str) -> str:
