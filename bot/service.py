@@ -19,6 +19,7 @@ from bot import words
 from bot.app import build_app
 from bot.deliveries import Deliveries
 from bot.door import Door
+from bot.slack.attachments import Attachments
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
@@ -135,7 +136,7 @@ class Service:
         await retention.keep_due()
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
-            "card": Delivery(self.engine, slack).card,
+            "card": Attachments(self.engine, slack, Delivery(self.engine, slack).card).card,
             "remind": Reminders(self.engine, slack).remind,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,
