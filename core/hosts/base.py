@@ -27,16 +27,29 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Gone:
+    """A host no longer waits for something, and why: somebody else settled it, or what waited has ended."""
+
+    external_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Present:
     """All that the host waited for at one moment.
 
     ``asked_ms`` is when it was asked (the store's clock): what was opened later may be missing here and yet wait.
-    ``why_gone`` says, of an external id that is missing, why that may be.
+    ``why_gone`` says, of an external id that is missing, why that may be. With a ``prefix`` it is all of those whose
+    external ids begin so.
     """
 
     external_ids: frozenset[str]
     asked_ms: int
     why_gone: Callable[[str], str]
+    prefix: str = ""
+
+
+Seen = Wait | Gone | Present
 
 
 class Word(StrEnum):
@@ -75,8 +88,8 @@ class Host(Protocol):
 
     name: str
 
-    def watch(self) -> AsyncIterator[Wait | Present]:
-        """What waits, as it is found, and now and then all that does. Ends only with an error."""
+    def watch(self) -> AsyncIterator[Seen]:
+        """What waits and what no longer does, as it is found, and at first all that does. Ends only with an error."""
         ...
 
     def describe(self, wait: Wait) -> RunRequest:

@@ -10,9 +10,12 @@ import structlog
 
 from core.engine import ResumeEngine
 from core.errors import AskgateError, LeaseLost, StoreUnavailable
-from core.hosts.base import Host, Present, Reply, Undescribable, Wait, Word
+from core.gates import Outcome
+from core.hosts.base import Gone, Host, Present, Reply, Seen, Undescribable, Wait, Word
 from core.policy import Key
+from core.requests import RunRequest
 from core.resumes import Resume
+from core.runs import Run, RunStatus
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +40,7 @@ class Desk:
         self._told: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._resuming: set[asyncio.Task[None]] = set()
-        self._reconciled = False
+        self._reconciled: set[str] = set()
         self.problem: str | None = None
 
     def start(self) -> None:
@@ -77,23 +80,34 @@ class Desk:
             await asyncio.sleep(rest_s * random.uniform(0.8, 1.2))  # noqa: S311  # jitter is no secret
             rest_s = min(2 * rest_s, LAST_REST_S)
 
-    async def _see(self, seen: Wait | Present) -> None:
+    async def _see(self, seen: Seen) -> None:
         match seen:
             case Wait():
                 if seen.external_id not in self._opened:
                     await self._open(seen)
+            case Gone():
+                if run_id := self._opened.pop(seen.external_id, None):
+                    await self._engine.supersede(run_id, seen.reason)
             case Present():
                 await self._close_missing(seen)
 
     async def _open(self, wait: Wait) -> None:
         try:
-            run = await self._engine.adopt(self._host.describe(wait), key=wait.external_id)
+            run = await self._adopt(self._host.describe(wait), wait.external_id)
         except StoreUnavailable:
             raise
         except (AskgateError, Undescribable) as error:
             self._tell_once(wait.external_id, error)
             return
         self._opened[wait.external_id] = run.id
+
+    async def _adopt(self, request: RunRequest, external_id: str) -> Run:
+        """The run of a wait; another one if it was taken for gone, and yet is there."""
+        run, again = await self._engine.adopt(request, key=external_id), 1
+        while run.status is RunStatus.LOST and any(g.status == Outcome.SUPERSEDED for g in run.gates):
+            again += 1
+            run = await self._engine.adopt(request, key=f"{external_id} {again}")
+        return run
 
     def _tell_once(self, external_id: str, error: Exception) -> None:
         if external_id not in self._told:
@@ -102,21 +116,21 @@ class Desk:
 
     async def _close_missing(self, present: Present) -> None:
         """Supersede the runs of this host that it no longer waits for, whoever opened them."""
-        known = self._opened.keys() - present.external_ids
-        self._told &= present.external_ids
-        if self._reconciled and not known:
+
+        def missing(external_id: str) -> bool:
+            return external_id.startswith(present.prefix) and external_id not in present.external_ids
+
+        gone = [external_id for external_id in self._opened if missing(external_id)]
+        self._told = {external_id for external_id in self._told if not missing(external_id)}
+        if present.prefix in self._reconciled and not gone:
             return
         async for _, run, gate in self._engine.gates(only_open=True, names=[f"host:{self._host.name}"]):
             external_id = run.doc.external_id
-            if (
-                gate.pending
-                and external_id is not None
-                and external_id not in present.external_ids
-                and run.doc.created_at < present.asked_ms
-            ):
+            was_there = run.doc.created_at < present.asked_ms
+            if gate.pending and was_there and external_id is not None and missing(external_id):
                 await self._engine.supersede(run.id, present.why_gone(external_id))
-        self._reconciled = True
-        for external_id in known:
+        self._reconciled.add(present.prefix)
+        for external_id in gone:
             del self._opened[external_id]
 
     # resuming

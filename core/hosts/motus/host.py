@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from core.clock import Clock
-from core.hosts.base import APPLIED, Present, Reply, Wait, Word
+from core.hosts.base import APPLIED, Present, Reply, Seen, Wait, Word
 from core.hosts.config import MotusConfig
 from core.hosts.motus import gates
 from core.hosts.motus.client import Gone, MotusClient, MotusError, Moved, Refused, Session, Unreadable
@@ -44,7 +44,7 @@ class MotusHost:
 
     # watching
 
-    async def watch(self) -> AsyncIterator[Wait | Present]:
+    async def watch(self) -> AsyncIterator[Seen]:
         """Read what waits, again and again. Raises MotusError when the server cannot be read."""
         rest_s, before = SOON_S, None
         while True:
