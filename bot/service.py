@@ -6,21 +6,24 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Final, Literal
 
 import aiohttp
 import structlog
 from pydantic import SecretStr
-from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot import words
 from bot.app import build_app
+from bot.deliveries import Deliveries
 from bot.door import Door
 from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
+from bot.slack.mending import mend_cards
 from bot.slack.reachable import Reachable
 from bot.slack.reminders import Reminders
 from bot.socket import Socket
@@ -31,6 +34,7 @@ from core.bell import Bell
 from core.callbacks import Callbacks
 from core.clock import REANCHOR_S, StoreClock
 from core.embedded import EmbeddedServer
+from core.ending import end
 from core.engine import ResumeEngine
 from core.errors import AskgateError, StoreUnavailable
 from core.record import Record
@@ -77,6 +81,7 @@ class Service:
     async def _start(self) -> None:
         """What is started later depends on what is started first, so the stack stops it the other way round."""
         settings, stack = self._settings, self._stack
+        words.speak(settings.language)
         url = await self._redis_url()
         store, bell = await self._open_store(url)
         client = await stack.enter_async_context(slack_client(settings))
@@ -148,19 +153,25 @@ class Service:
             self.web.serve_api(settings.api_keys)
             secret = settings.slack_signing_secret
             app = build_app(self.engine, client, signing_secret=secret.get_secret_value() if secret else None)
+            deliveries = Deliveries(app, self.engine.store.events)
             if settings.slack_app_token:
-                checks["slack_socket"] = await self._connect_socket(app, client, settings.slack_app_token)
+                checks["slack_socket"] = await self._connect_socket(
+                    deliveries, client, settings.slack_app_token
+                )
             elif secret:
-                self.web.serve_slack(Door(app, secret.get_secret_value()))
+                self.web.serve_slack(Door(deliveries, secret.get_secret_value()))
         await self._stack.enter_async_context(self.web)
 
-    async def _connect_socket(self, app: AsyncApp, client: AsyncWebClient, token: SecretStr) -> Check:
-        socket = Socket(app, token.get_secret_value(), client)
+    async def _connect_socket(
+        self, deliveries: Deliveries, client: AsyncWebClient, token: SecretStr
+    ) -> Check:
+        after_gap = partial(mend_cards, self.engine.store)
+        socket = Socket(deliveries, client, token.get_secret_value(), after_gap)
         self._stack.push_async_callback(socket.close, self._settings.grace_s)
         await socket.connect()
 
         async def connected() -> None:
-            if not await socket.connected():
+            if not socket.connected:
                 raise NotReady("the Socket Mode connection is down")
 
         return connected
@@ -213,6 +224,4 @@ async def _kept_anchored(clock: StoreClock) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        await end([task])

@@ -32,6 +32,7 @@ from core.errors import (
     NotAllowed,
     NotFound,
     NotWaiting,
+    Overtaken,
     Refused,
 )
 from core.feed import Feed
@@ -302,17 +303,26 @@ class ResumeEngine:
             speaks_for=speaks_for,
         )
 
-    async def check_open(self, run: Run, gate: Gate, person: Person, *, via: str) -> None:
+    async def check_open(
+        self, run: Run, gate: Gate, person: Person, *, via: str, approving: bool = False
+    ) -> None:
         """Refuse, before somebody writes a long answer, what could only be refused afterwards.
 
-        Raises AlreadySettled, Expired, NotAllowed, CannotVerify or StoreUnavailable.
+        ``approving``: it is to be approved. Raises AlreadySettled, Expired, NotAllowed, SelfApproval, CannotVerify or
+        StoreUnavailable.
         """
         try:
             if not gate.pending or gate.deadline <= self.store.clock.now_ms():
                 raise _too_late(gate)
-            await self._check_allowed(run, gate, person, approving=False)
+            await self._check_allowed(run, gate, person, approving=approving)
         except Refused as refusal:
             raise await self._refused(run, gate, person, via, refusal) from None
+
+    async def overtaken(self, run: Run, gate: Gate, person: Person, *, via: str) -> Overtaken:
+        """The refusal for somebody who saw other gates than there are: written down, and the card is drawn again."""
+        refusal = Overtaken()
+        await self._refused(run, gate, person, via, refusal)
+        return refusal
 
     async def may_decide(self, run: Run, gate: Gate, by: Actor) -> bool:
         """Whether somebody is among those who may decide a gate. Raises CannotVerify."""

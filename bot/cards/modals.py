@@ -7,6 +7,7 @@ from typing import Final
 
 from bot import words
 from bot.cards import controls as c
+from bot.cards.aloud import aloud
 from bot.cards.approval import TOOL_BYTES, approving, facts, rejecting
 from bot.cards.blocks import (
     Block,
@@ -80,7 +81,7 @@ def decline(gate: Gate) -> Block:
         context(words.DECLINE_TEXT),
         field(TEXT, words.DECLINE_LABEL, element, optional=True),
     ]
-    return prompt(words.DECLINE_TITLE, blocks, c.DECLINE, Where(gate.id), submit="Decline")
+    return prompt(words.DECLINE_TITLE, blocks, c.DECLINE, Where(gate.id), submit=words.DECLINE_IT)
 
 
 def answer(gate: Gate) -> Block:
@@ -109,7 +110,8 @@ def form(gate: Gate, draft: Draft) -> Block:
         blocks += _choices(number, question, entry, FORM_BYTES // len(questions))
         initial = entry.other[:INPUT_TEXT] if entry.other else None
         element = text_input(TEXT, multiline="\n" in (initial or ""), initial=initial)
-        blocks.append(field(other_block(number), words.FORM_OTHER, element, optional=True))
+        label = words.form_other(visible(question.header))
+        blocks.append(field(other_block(number), label, element, optional=True))
     blocks.append(field(RESPONSE, words.RESPONSE_LABEL, text_input(TEXT), optional=True))
     return prompt(words.FORM_TITLE, blocks, c.FORM, Where(gate.id))
 
@@ -167,7 +169,9 @@ def full(gate: Gate, page: int) -> Block:
     if row := _full_controls(gate, page, len(found)):
         blocks.append(actions(c.block_id(gate.id, 0, "full"), row))
     where = Where(gate.id, page=page)
-    return modal(words.FULL_TITLE, blocks, callback_id=c.FULL, metadata=where.dump(), submit=None)
+    return modal(
+        words.FULL_TITLE, aloud(blocks, [gate]), callback_id=c.FULL, metadata=where.dump(), submit=None
+    )
 
 
 def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:
@@ -195,7 +199,7 @@ def settled(gate: Gate) -> Block:
 
 def refusal(text: str) -> Block:
     """What a modal turns into when what it asks for cannot be done any more. ``text`` is our own markup."""
-    return modal(words.SETTLED_TITLE, [context(text)], callback_id=c.FULL, metadata="", submit=None)
+    return modal(words.REFUSED_TITLE, [context(text)], callback_id=c.FULL, metadata="", submit=None)
 
 
 def _asked(question: Question) -> list[Block]:
@@ -208,9 +212,14 @@ def _asked(question: Question) -> list[Block]:
 
 
 def prompt(
-    title: str, blocks: list[Block], callback_id: str, where: Where, submit: str = words.SUBMIT
+    title: str, blocks: list[Block], callback_id: str, where: Where, submit: str | None = None
 ) -> Block:
-    """A modal that asks for something."""
+    """A modal that asks for something. Its button says ``submit``, or else just that."""
     return modal(
-        title, blocks, callback_id=callback_id, metadata=where.dump(), submit=submit, close=words.CANCEL
+        title,
+        blocks,
+        callback_id=callback_id,
+        metadata=where.dump(),
+        submit=submit or words.SUBMIT,
+        close=words.CANCEL,
     )

@@ -20,6 +20,9 @@ COPIES: Final = 50
 OF_A_GROUP: Final = 20
 """How many of a group's people do."""
 
+NOBODY: Final = frozenset({"cannot_dm_bot", "user_disabled", "user_not_found"})
+"""Slack's words for that there is no such person (any more). Who only takes no DMs can still decide elsewhere."""
+
 _OF_PEOPLE: Final = re.compile(rf"(?:{TEAM}:)?{USER}|{GROUP}|admins")
 """The principals whose people can be told; the others are whoever sees the card, and keys."""
 
@@ -93,9 +96,9 @@ class Audience:
         return False
 
     def lost(self, run: Run, gate: Gate) -> str:
-        """Slack's word for why too few can be told of a gate to decide it; empty if there are enough."""
+        """Slack's word for why there are too few people to decide a gate; empty if there are enough."""
         copies = enumerate(run.copies.to, FIRST_COPY)
-        refused = {person: code for copy, person in copies if (code := refusal(run, copy))}
+        refused = {person: code for copy, person in copies if (code := refusal(run, copy)) in NOBODY}
         unreached = {person for person in refused if all(vote.by != person for vote in gate.votes)}
         if not gate.pending or not unreached:
             return ""

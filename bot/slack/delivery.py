@@ -22,8 +22,6 @@ from core.shown import shown_run
 
 POSTS: Final = 5
 """How many messages are posted before those that are there are looked after again."""
-UNSURE_TRIES: Final = 5
-"""How often it is tried to look up who is to get a copy, before what nobody sees ends as undeliverable."""
 
 log = structlog.get_logger(__name__)
 
@@ -48,14 +46,17 @@ class Delivery:
             return
         mend = run.mend
         run = await self._bring_all(run, places(run), mend=mend, tries=tries)
+        if await self._end_unshown(run):
+            run = await self._run(run_id)
         copies, unsure = await self._audience.of(run)
         if copies != run.copies:
             await self._keep(run, run.cards, copies=copies)
             there, run = places(run), run.model_copy(update={"copies": copies})
             more = {copy: place for copy, place in places(run).items() if copy not in there}
             run = await self._bring_all(run, more, mend=False, tries=tries)
-        if not unsure or tries > UNSURE_TRIES:
-            await self._end_unreached(run)
+        for gate in run.gates:
+            if code := self._audience.lost(run, gate):
+                await self._engine.undeliverable(run.id, code, index=gate.doc.index)
         if mend:
             await self._keep(run, run.cards, mended=True)
         if any(_missing(run, copy) and _wanted(run, copy) for copy in places(run)):
@@ -177,18 +178,13 @@ class Delivery:
         mark = Card(channel=place.channel or place.user or "", ts="", gates=(), copy_of=copy, refused=code)
         await self._remember(run, copy, [*own_cards(run, copy), mark], failed=code)
 
-    async def _end_unreached(self, run: Run) -> None:
-        """End what waits if Slack refuses a part of every copy, or the copy of so many that too few are left to decide.
-
-        What is stored says so, also to the next who comes.
-        """
+    async def _end_unshown(self, run: Run) -> bool:
+        """End what waits if Slack refuses a part of every copy. What is stored says so, also to the next who comes."""
         refusals = [refusal(run, copy) for copy in places(run)]
-        if run.open and refusals and all(refusals):
+        unshown = run.open and bool(refusals) and all(refusals)
+        if unshown:
             await self._engine.undeliverable(run.id, refusals[-1])
-            return
-        for gate in run.gates:
-            if code := self._audience.lost(run, gate):
-                await self._engine.undeliverable(run.id, code, index=gate.doc.index)
+        return unshown
 
     async def _remember(
         self, run: Run, copy: int, own: Sequence[Card], *, event: str = "", failed: str | None = None

@@ -14,6 +14,7 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.client import CLICK_TIMEOUT_S
+from core.ending import end
 from core.errors import CannotVerify
 from core.policy import Person
 
@@ -103,10 +104,7 @@ class SlackDirectory:
 
     async def close(self) -> None:
         """Give up what is under way."""
-        running = list(self._running.values())
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await end(list(self._running.values()))
 
     async def _channel_members(self, channel: str) -> frozenset[str]:
         members: set[str] = set()

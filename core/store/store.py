@@ -23,6 +23,7 @@ from core.store.audit import AuditLog
 from core.store.batch import Batched
 from core.store.codec import load_run, run_fields, spliced
 from core.store.connect import Client
+from core.store.events import Events
 from core.store.expiries import Expiries
 from core.store.handovers import Handovers
 from core.store.indexes import index_names
@@ -68,6 +69,7 @@ class Store:
         self.partitions = partitions
         self.clock = clock
         self.audit = AuditLog(client, partitions, clock)
+        self.events = Events(client)
         self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
         self.handovers = Handovers(self, client)
@@ -95,14 +97,6 @@ class Store:
     async def ping(self) -> None:
         async with reachable():
             await self._redis.ping()
-
-    async def claim_event(self, event_id: str, kept_ms: int = 3_600_000) -> bool:
-        """Whether this event of Slack's is heard for the first time."""
-        token = new_token()
-        async with reachable():
-            # a retry after a lost reply finds its own token
-            first = await self._redis.set(f"ag:event:{event_id}", token, nx=True, px=kept_ms, get=True)
-        return first in (None, token)
 
     # runs
 
@@ -148,7 +142,7 @@ class Store:
     async def read(self, run_id: str) -> Run | None:
         async with reachable():
             fields = await self._fast.execute_command("HGETALL", self.keys_of(run_id).run(run_id))
-        return load_run(fields) if fields else None
+        return load_run(run_id, fields) if fields else None
 
     async def read_state(self, run_id: str) -> str | None:
         async with reachable():
@@ -165,7 +159,7 @@ class Store:
         command = {"items": items, "by": json.dumps(by), "via": via}
         word, index, *rest = await self.about_run(lua.DECIDE, run, command)
         flat = rest[0] if rest else []
-        fresh = load_run(dict(zip(flat[::2], flat[1::2], strict=True))) if flat else None
+        fresh = load_run(run.id, dict(zip(flat[::2], flat[1::2], strict=True))) if flat else None
         return word, int(index), fresh
 
     async def amend(
@@ -265,6 +259,10 @@ class Store:
             command["copies"] = copies.model_dump_json()
         word = await self.about_run(lua.CARD, run, command, [self._call_key(run)])
         return bool(word != "overtaken")
+
+    async def mend(self, run: Run) -> None:
+        """Have a run's card drawn again in any case."""
+        await self.about_run(lua.MEND, run, {})
 
     # agenda and queues
 

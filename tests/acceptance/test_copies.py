@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from core.policy import Person
 from tests.acceptance.world import Json, World, said
 from tests.runs import approval, ask, body, question_call
 
@@ -15,11 +16,8 @@ def naming(world: World, *names: str, **more: Any) -> Json:
     """A run in #ops whose approval these people may decide."""
     approvers = [world.ids[name] for name in names]
     policy = {"approvers": approvers, "quorum": more.pop("quorum", 1)}
-    return body(
-        more.pop("calls", []),
-        [approval("call")],
-        **{"place": {"channel": world.ops}, "policy": policy, **more},
-    )
+    more = {"place": {"channel": world.ops}, "policy": policy, **more}
+    return body(more.pop("calls", []), [approval("call")], **more)
 
 
 async def outcome(world: World, run: Json) -> Any:
@@ -152,12 +150,23 @@ async def test_what_only_people_may_decide_whom_nobody_can_tell_is_undeliverable
     assert results["calls"]["q"]["outcome"] == "answered"
 
 
-async def test_a_channel_that_takes_no_card_leaves_the_copies_to_decide_on(http_world: World) -> None:
+async def test_a_channel_that_is_archived_later_leaves_the_copies_to_decide_on(http_world: World) -> None:
+    world = http_world
+    run = await world.api.open(naming(world, "ana", "eve", quorum=2))
+    copy = await world.card(run, copy=FIRST)
+    await world.ana.click("Approve", message=await world.card(run))
+    await world.shows(run, "1 of 2", copy=FIRST)
+    world.slack.archive(world.ops)
+    await world.eve.click("Approve", message=copy)
+    assert await outcome(world, run) == "approved"
+    await world.shows(run, "Approved by @ana, @eve", copy=FIRST)
+
+
+async def test_a_channel_that_takes_no_card_ends_the_run_and_disturbs_nobody(http_world: World) -> None:
     world = http_world
     run = await world.api.open(naming(world, "ana", place={"channel": "C0NOWHERE"}))
-    await world.ana.click("Approve", message=await world.card(run, copy=FIRST))
-    assert await outcome(world, run) == "approved"
-    await world.shows(run, "Approved by @ana", copy=FIRST)
+    assert await outcome(world, run) == "undeliverable"
+    assert world.about(run) == []
 
 
 async def test_nobody_gets_two_when_a_post_was_unheard_or_two_workers_draw(http_world: World) -> None:
@@ -179,7 +188,5 @@ async def root(world: World) -> str:
     return str(said(await world.ana.say(world.ops, "Please clean up"))["ts"])
 
 
-def _admin(world: World) -> Any:
-    from core.policy import Person
-
+def _admin(world: World) -> Person:
     return Person(team="T0LOCAL", user=world.ids["dan"])

@@ -1,16 +1,18 @@
-"""Every sentence that askgate itself says in Slack, in one place.
+"""Every sentence that askgate itself says in Slack, in English.
 
 Sentences that go into markup get escaped arguments only; the others are plain text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from core.gates import Action, Decision, Outcome
 
 # buttons: people and tests find things by these words
 APPROVE: Final = "Approve"
+APPROVE_ALL_TITLE: Final = "Approve all"
 REJECT: Final = "Reject"
 REJECT_WITH_REASON: Final = "Reject with reason…"
 VIEW_IN_FULL: Final = "View in full…"
@@ -19,6 +21,7 @@ SUBMIT: Final = "Submit"
 FORM: Final = "Answer in a form…"
 GENERAL_RESPONSE: Final = "General response…"
 DECLINE: Final = "Decline…"
+DECLINE_IT: Final = "Decline"
 ANSWER: Final = "Answer…"
 DONE: Final = "Done"
 EDIT: Final = "Edit arguments…"
@@ -27,11 +30,21 @@ NEXT: Final = "Next"
 PREVIOUS: Final = "Previous"
 LAST: Final = "Last page"
 CANCEL: Final = "Cancel"
+CLOSE: Final = "Close"
 OPEN_LINK: Final = "Open the page"
 
 
 def open_link(host: str) -> str:
     return f"Open {host}"
+
+
+def about(label: str, what: str) -> str:
+    """A button's name for who hears it and sees nothing around it."""
+    return f"{label}: {what}"
+
+
+def approve_all(count: int) -> str:
+    return f"Approve all {count}"
 
 
 # what Cancel asks back
@@ -110,6 +123,12 @@ RISKS: Final = {
     "high": "⚠️ Risk: *high*",
     "extra_high": "🛑 Risk: *extra high*",
 }
+PLAIN_RISKS: Final = {
+    "low": "risk low",
+    "medium": "risk medium",
+    "high": "⚠️ risk high",
+    "extra_high": "🛑 risk extra high",
+}
 NOBODY: Final = {
     Outcome.EXPIRED: "nobody decided in time",
     Outcome.CANCELLED: "nobody decided",
@@ -140,6 +159,15 @@ def copy_of(where: str, url: str) -> str:
     return f"From {where}: <{url}|go to the thread>"
 
 
+def host_refused(error: str) -> str:
+    """``error`` is what the host said, or empty."""
+    return "⚠️ The agent's host refused this" + (f": {error}" if error else ".")
+
+
+def host_moved_on(error: str) -> str:
+    return "⚠️ The agent had moved on before this reached it" + (f": {error}" if error else ".")
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Approved by @ana, Today at 10:00` as markup."""
     outcome = decision.outcome
@@ -151,6 +179,11 @@ def settled_line(decision: Decision, who: str, when: str) -> str:
 
 def via(word: str) -> str:
     return {"api": " · over the API", "clock": "", "slack": " · in Slack", "host": ""}.get(word, f" · {word}")
+
+
+def picked(count: int) -> str:
+    """In front of the options of a multi select that somebody has picked."""
+    return f"{count} picked: "
 
 
 def progress(done: int, count: int, who: str) -> str:
@@ -181,6 +214,16 @@ def api_key(name: str) -> str:
     return f"API key `{name}`"
 
 
+def api_key_plain(name: str) -> str:
+    """As `api_key`, where nothing is markup."""
+    return f"API key {name}"
+
+
+def moment(day: str, time: str) -> str:
+    """A day and a time of it. Slack puts both in, in each reader's own words (Slack: date formatting)."""
+    return f"{day} at {time}"
+
+
 def approvers(who: str) -> str:
     return f"Approvers: {who}"
 
@@ -195,6 +238,10 @@ def votes_against(reject: int, need: int, names: str) -> str:
 
 def digest(short: str) -> str:
     return f"Arguments `{short}`"
+
+
+def plain_digest(short: str) -> str:
+    return f"arguments {short}"
 
 
 def hidden(count: int) -> str:
@@ -244,6 +291,9 @@ ALREADY_YOU: Final = "You have already {what} this, {when}."
 VOTED_ALREADY: Final = "You have {what} this already. It takes somebody else as well."
 PICK_KEPT: Final = "Your pick is kept. It is not submitted yet."
 ARGUMENTS_CHANGED: Final = "The arguments changed since you read them. Read the card again, then decide."
+CHANGED_MEANWHILE: Final = (
+    "Some of this was decided or changed meanwhile, so nothing was approved. Read the card again."
+)
 CHOOSE_FIRST: Final = "Choose at least one first, then Submit."
 NOTHING_PICKED: Final = "Pick an answer to every question first: {done} of {count} so far."
 MODAL_FAILED: Final = "Slack could not open that. Nothing was changed; click again."
@@ -302,7 +352,16 @@ EDIT_VOIDS: Final = "You approve what stands here. Whoever voted on the old argu
 ALWAYS_TITLE: Final = "Approve always"
 ALWAYS_TEXT: Final = "This call is approved, and the agent's host saves this, so that it need not ask again:"
 ALWAYS_NOTHING: Final = "This call is approved for always. The agent's host does not say what it saves."
+APPROVE_ALL_TEXT: Final = "All of these calls are approved, each with the arguments that stand on the card:"
+APPROVE_ALL_VOTES: Final = "Where it takes more people than you, this is your vote."
+APPROVE_ALL_NOT: Final = "You may not approve all of these, so nothing was approved. Not yours to approve:"
 SETTLED_TITLE: Final = "Settled"
+REFUSED_TITLE: Final = "Not done"
+
+
+def form_other(header: str) -> str:
+    """The label of the field for a text of one's own, at the question with this header."""
+    return f"{FORM_OTHER}: {header}"
 
 
 def page(number: int, count: int) -> str:
@@ -325,3 +384,6 @@ HOME_EMPTY: Final = (
     "Nothing is waiting for you. When an agent needs your answer or your approval, it shows up here."
 )
 OPEN_CARD: Final = "Open"
+
+PROBLEMS: Final[Mapping[str, str]] = {}
+"""What core and the libraries below it say of an answer, by their own words: those are English."""
