@@ -20,6 +20,7 @@ from bot.app import build_app
 from bot.deliveries import Deliveries
 from bot.door import Door
 from bot.slack.attachments import Attachments
+from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
@@ -101,7 +102,7 @@ class Service:
             callback_allow=settings.callback_allow,
         )
         if self._role in ("all", "worker"):
-            await self._start_worker(client)
+            await self._start_worker(client, directory)
         await self._start_web(client)
 
     async def _redis_url(self) -> str:
@@ -133,13 +134,14 @@ class Service:
         self._stack.push_async_callback(bell.stop)
         return store, bell
 
-    async def _start_worker(self, client: AsyncWebClient) -> None:
+    async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory) -> None:
         settings, store, slack = self._settings, self.engine.store, Slack(client)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
+        delivery = Delivery(self.engine, slack, Audience(self.engine, directory))
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
-            "card": Attachments(self.engine, slack, Delivery(self.engine, slack).card).card,
+            "card": Attachments(self.engine, slack, delivery.card).card,
             "remind": Reminders(self.engine, slack).remind,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,

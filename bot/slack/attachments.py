@@ -9,7 +9,7 @@ import structlog
 from bot import words
 from bot.cards.files import file_data, file_name, file_of, file_title, file_wanted, short_digest
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
-from bot.slack.delivery import own_cards, places
+from bot.slack.places import thread_of
 from core.agenda import Handler, TryAgain
 from core.engine import ResumeEngine
 from core.errors import NotFound
@@ -81,7 +81,7 @@ class Attachments:
     async def _bring(self, run: Run, number: int, gate: Gate, file: CardFile | None) -> Run:
         """Upload the file and share it in its card's thread; or find that an earlier try has done so."""
         card = run.cards[number]
-        thread_ts = places(run)[card.copy_of].thread_ts or own_cards(run, card.copy_of)[0].ts
+        thread_ts = thread_of(run, card)
         if file is None or file.refused:
             file_id = await self._slack.upload(file_name(gate), file_data(gate))
             run = await self._keep(run, number, _file(gate, id=file_id))
