@@ -19,6 +19,7 @@ from bot import words
 from bot.app import build_app
 from bot.deliveries import Deliveries
 from bot.door import Door
+from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
@@ -36,6 +37,9 @@ from core.embedded import EmbeddedServer
 from core.ending import end
 from core.engine import ResumeEngine
 from core.errors import AskgateError, StoreUnavailable
+from core.hosts.config import HostsError, load_hosts
+from core.hosts.desk import Desk
+from core.hosts.opening import adapter
 from core.record import Record
 from core.retention import Retention
 from core.settings import Settings, SettingsError
@@ -97,7 +101,7 @@ class Service:
             callback_allow=settings.callback_allow,
         )
         if self._role in ("all", "worker"):
-            await self._start_worker(client)
+            await self._start_worker(client, directory)
         await self._start_web(client)
 
     async def _redis_url(self) -> str:
@@ -129,13 +133,13 @@ class Service:
         self._stack.push_async_callback(bell.stop)
         return store, bell
 
-    async def _start_worker(self, client: AsyncWebClient) -> None:
+    async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory) -> None:
         settings, store, slack = self._settings, self.engine.store, Slack(client)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
-            "card": Delivery(self.engine, slack).card,
+            "card": Delivery(self.engine, slack, Audience(self.engine, directory)).card,
             "remind": Reminders(self.engine, slack).remind,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,
@@ -143,6 +147,19 @@ class Service:
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()
         self._stack.push_async_callback(self.worker.stop, self._settings.grace_s)
+        self._start_desks()
+
+    def _start_desks(self) -> None:
+        """One desk a host that ASKGATE_HOSTS names. Any number of workers may have one before the same host."""
+        settings, clock = self._settings, self.engine.store.clock
+        try:
+            hosts = load_hosts(settings.hosts) if settings.hosts else []
+        except HostsError as error:
+            raise SettingsError(f"ASKGATE_HOSTS: {error}") from None
+        for config in hosts:
+            desk = Desk(self.engine, adapter(config, clock))
+            desk.start()
+            self._stack.push_async_callback(desk.stop, settings.grace_s)
 
     async def _start_web(self, client: AsyncWebClient) -> None:
         """The HTTP port. A worker alone has one too, for health and metrics."""
