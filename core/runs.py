@@ -57,7 +57,7 @@ class CardFile(BaseModel):
 class Card(BaseModel):
     """One Slack message that shows some of a run's gates (by index). ``shown`` is the digest of what it shows.
 
-    ``copy_of`` is the number of the place that it stands in (see `bot/slack/places.py`). ``refused`` is the chat
+    ``copy_of`` is the number of the place that it stands in (see `core/copies.py`). ``refused`` is the chat
     system's word for why it will not change the message any more; with no ``ts``, why it will not take the rest of this
     copy. ``url`` is its address, once somebody had to know it.
     """

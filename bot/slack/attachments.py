@@ -9,8 +9,8 @@ import structlog
 from bot import words
 from bot.cards.files import file_data, file_name, file_of, file_title, file_wanted, short_digest
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
-from bot.slack.places import thread_of
 from core.agenda import Handler, TryAgain
+from core.copies import thread_of
 from core.engine import ResumeEngine
 from core.errors import NotFound
 from core.gates import Gate

@@ -12,8 +12,8 @@ import structlog
 from bot.cards.card import Message, pack, render
 from bot.slack.audience import Audience
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
-from bot.slack.places import OWN, link_for, origin, own_cards, places, refusal
 from core.agenda import TryAgain
+from core.copies import OWN, link_for, origin, own_cards, places, refusal
 from core.engine import ResumeEngine
 from core.errors import NotFound
 from core.places import Place

@@ -12,8 +12,8 @@ from bot.cards.blocks import markup
 from bot.cards.card import Message, title
 from bot.cards.text import date, escape
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
-from bot.slack.places import thread_of
 from core.agenda import TryAgain
+from core.copies import thread_of
 from core.engine import ResumeEngine
 from core.gates import Gate, Kind
 from core.policy import TEAM, USER, Person
