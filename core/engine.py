@@ -377,10 +377,10 @@ class ResumeEngine:
         """Settle what is pending as superseded: its host has moved on. Returns how many gates that were."""
         return await self._withdraw(await self.run(run_id), Outcome.SUPERSEDED, reason, by=None, via="host")
 
-    async def undeliverable(self, run_id: str, reason: str) -> int:
-        """Settle what is pending as undeliverable, with the reason. Returns how many gates that were."""
+    async def undeliverable(self, run_id: str, reason: str, *, index: int | None = None) -> int:
+        """Settle what is pending (or one gate) as undeliverable, with the reason. Returns how many gates that were."""
         return await self._withdraw(
-            await self.run(run_id), Outcome.UNDELIVERABLE, reason, by=None, via="host"
+            await self.run(run_id), Outcome.UNDELIVERABLE, reason, by=None, via="host", index=index
         )
 
     async def _withdraw(
