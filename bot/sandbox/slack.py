@@ -58,6 +58,7 @@ class LocalSlack:
         signing_secret: str = "local-signing-secret",  # noqa: S107 - for a server on this machine only
         bot_token: str = "xoxb-test",  # noqa: S107
         app_token: str | None = "xapp-test",  # noqa: S107
+        config_token: str = "xoxe.xoxp-test",  # noqa: S107
         persist: Path | None = None,
         clock: Callable[[], float] = wall_clock,
         retry_delays: Sequence[float] = RETRY_DELAYS_S,
@@ -65,6 +66,7 @@ class LocalSlack:
         self._bind = bind
         self._port = port
         self.world = World(clock, persist)
+        self.world.config_token = config_token
         self.links = Links(self.world.changes)
         self.courier = Courier(self.world, self.links, retry_delays)
         self.acts = Acts(self.world, self.courier)
@@ -158,6 +160,22 @@ class LocalSlack:
         app.request_url, app.commands = request_url, list(commands)
         world.changed()
         return app
+
+    def install(self, manifest: Json, app: App | None = None) -> None:
+        """Make an app what its manifest says: its commands, its events, and no more scopes than those.
+
+        A method that wants another scope then answers `missing_scope`. Where deliveries go stays as it is.
+        """
+        app = app or self.app
+        features, settings = manifest.get("features", {}), manifest.get("settings", {})
+        app.manifest = copy.deepcopy(manifest)
+        app.scopes = frozenset(manifest["oauth_config"]["scopes"]["bot"])
+        app.events = frozenset(settings.get("event_subscriptions", {}).get("bot_events", ()))
+        app.commands = [
+            Command(command["command"], command["description"], command.get("usage_hint", ""))
+            for command in features.get("slash_commands", ())
+        ]
+        self.world.changed()
 
     def add_user(self, name: str, real_name: str = "", admin: bool = False, team: str = TEAM) -> str:
         """Add a person and return the id. Another `team` makes a stranger of a connected workspace."""
@@ -269,6 +287,16 @@ class LocalSlack:
     async def disconnect_sockets(self, reason: str = "refresh_requested", app: App | None = None) -> int:
         """Ask an app's Socket Mode connections to reconnect; returns how many there were."""
         return await self.links.disconnect((app or self.app).id, reason)
+
+    def hush_sockets(self, app: App | None = None, *, dead: bool = False) -> int:
+        """Stop pinging over an app's open Socket Mode connections; returns how many there are.
+
+        ``dead``: they read nothing any more either, as when a network drops everything and says so to nobody.
+        """
+        links = self.links.open_links((app or self.app).id)
+        for link in links:
+            link.silent, link.dead = True, dead
+        return len(links)
 
     def _id(self, name: str) -> str:
         user = self.world.user_named(name)

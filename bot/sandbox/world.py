@@ -72,6 +72,10 @@ class App:
     commands: list[Command] = field(default_factory=list)
     events: frozenset[str] = frozenset(("message", "app_mention", "app_home_opened"))
     """The event types that the app subscribes to."""
+    scopes: frozenset[str] | None = None
+    """What its bot token may do; None for an app that was installed without a word about it, which may do all."""
+    manifest: Json | None = None
+    """What the app was made from."""
 
 
 @dataclass(slots=True)
@@ -116,6 +120,8 @@ class World:
         self.sights = Changes()
         """Rings only after what somebody could see."""
         self.url = ""
+        self.config_token = ""
+        """A configuration token, with which manifests are read (Slack: app manifests)."""
         self.teams: dict[str, str] = {TEAM: "Local"}
         self.users: dict[str, User] = {}
         self.channels: dict[str, Channel] = {}
@@ -255,6 +261,7 @@ class World:
 
     def _dump(self) -> Json:
         secret = {"bot_token", "app_token", "signing_secret", "request_url", "commands", "events"}
+        secret |= {"scopes", "manifest"}
         return {
             "ids": self._ids,
             "last_us": self._last_us,

@@ -154,6 +154,20 @@ def escalated(where: str) -> str:
     return f"*Escalated* to {where}" if where else "*Escalated*"
 
 
+def copy_of(where: str, url: str) -> str:
+    """Said on a copy. ``where`` is a mention of the channel that the card stands in, ``url`` the card's address."""
+    return f"From {where}: <{url}|go to the thread>"
+
+
+def host_refused(error: str) -> str:
+    """``error`` is what the host said, or empty."""
+    return "⚠️ The agent's host refused this" + (f": {error}" if error else ".")
+
+
+def host_moved_on(error: str) -> str:
+    return "⚠️ The agent had moved on before this reached it" + (f": {error}" if error else ".")
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Approved by @ana, Today at 10:00` as markup."""
     outcome = decision.outcome
@@ -164,7 +178,7 @@ def settled_line(decision: Decision, who: str, when: str) -> str:
 
 
 def via(word: str) -> str:
-    return {"api": " · over the API", "clock": "", "slack": "", "host": ""}.get(word, f" · {word}")
+    return {"api": " · over the API", "clock": "", "slack": " · in Slack", "host": ""}.get(word, f" · {word}")
 
 
 def picked(count: int) -> str:
@@ -190,7 +204,7 @@ def continued(number: int, count: int) -> str:
 
 
 DECIDERS: Final = {
-    "channel": "members of this channel",
+    "channel": "members of the channel it was asked in",
     "anyone": "anyone in this workspace",
     "admins": "askgate's admins",
 }

@@ -102,6 +102,11 @@ def _base(partition: int) -> str:
     return f"ag:{{{partition:02d}}}"
 
 
+def event_key(event: str) -> str:
+    """String: who does an event of the chat system, or that it was done. By itself: no script touches it."""
+    return f"ag:event:{event}"
+
+
 def leases(queue: str) -> str:
     """Hash beside an agenda or a queue: who works on which member until when, and how often it was tried."""
     return f"{queue}:leases"

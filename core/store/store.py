@@ -14,15 +14,16 @@ from core.clock import Clock, iso
 from core.errors import StoreMismatch
 from core.gates import GateDoc
 from core.ids import new_token, partition_of
-from core.policy import Policy
+from core.policy import Policy, names_people
 from core.record import Record
-from core.runs import Card, Run, RunDoc
+from core.runs import Card, Copies, Run, RunDoc
 from core.settings import Wait
 from core.store import lua
 from core.store.audit import AuditLog
 from core.store.batch import Batched
 from core.store.codec import json_text, load_run, run_fields, spliced
 from core.store.connect import Client
+from core.store.events import Events
 from core.store.expiries import Expiries
 from core.store.handovers import Handovers
 from core.store.indexes import index_names
@@ -32,6 +33,8 @@ from core.store.reach import reachable
 from core.store.tail import Tail
 
 IDEMPOTENCY_MS = 24 * 3600 * 1000
+ADOPTED_MS = 400 * 24 * 3600 * 1000
+"""How long the external id of a host's wait is known: longer than any run is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Store:
         self.partitions = partitions
         self.clock = clock
         self.audit = AuditLog(client, partitions, clock)
+        self.events = Events(client)
         self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
         self.handovers = Handovers(self, client)
@@ -96,14 +100,6 @@ class Store:
         async with reachable():
             await self._redis.ping()
 
-    async def claim_event(self, event_id: str, kept_ms: int = 3_600_000) -> bool:
-        """Whether this event of Slack's is heard for the first time."""
-        token = new_token()
-        async with reachable():
-            # a retry after a lost reply finds its own token
-            first = await self._redis.set(f"ag:event:{event_id}", token, nx=True, px=kept_ms, get=True)
-        return first in (None, token)
-
     # runs
 
     async def suspend(
@@ -117,11 +113,15 @@ class Store:
         callback: str | None = None,
         due: Mapping[str, int] | None = None,
         idempotency: tuple[str, str, str] | None = None,
+        via: str = "api",
     ) -> tuple[str, str]:
         """Put a run in. ``idempotency`` is (scope, key, digest of the body), ``due`` what else falls due when (ms).
 
+        A host's adapter (``via`` is `host`) may find the same wait again for as long as it lasts, and longer.
+
         Returns ("opened" | "made" | "reused", the id of the run that was made first).
         """
+        kept_ms = ADOPTED_MS if via == "host" else IDEMPOTENCY_MS
         keys, index = self.keys_of(doc.id), index_names(doc, (gate.policy for gate in gates))
         extra = [keys.state(doc.id), keys.state(doc.id)]
         command: dict[str, Any] = {
@@ -130,18 +130,18 @@ class Store:
             "due": due or {},
             "gates": len(gates),
             "deadline": deadline,
-            "opened": spliced({"by": by, "from": "api"} | self.record.run_opened(doc)),
+            "opened": spliced({"by": by, "from": via} | self.record.run_opened(doc)),
             "gate_opened": [
-                spliced({"by": by, "from": "api"} | self.record.gate_opened(gate)) for gate in gates
+                spliced({"by": by, "from": via} | self.record.gate_opened(gate)) for gate in gates
             ],
-            "kept": IDEMPOTENCY_MS,
+            "kept": kept_ms,
         }
         if state is not None:
             command["state"] = state
         if idempotency:
             scope, key, digest = idempotency
             extra[1] = keys.idempotency(scope, key)
-            command["idem"] = {"digest": digest, "until": self.clock.now_ms() + IDEMPOTENCY_MS}
+            command["idem"] = {"digest": digest, "until": self.clock.now_ms() + kept_ms}
         word, run_id = await self.about(lua.SUSPEND, doc.id, doc.host, index, command, extra)
         return word, run_id
 
@@ -188,6 +188,8 @@ class Store:
         command |= {"index": " ".join(names), "made": run.doc.created_at}
         if flag:
             command["flag"] = flag
+        moved = flag == "escalated" and run.doc.escalate is not None and run.doc.escalate.place is not None
+        command["placed"] = moved or any(names_people(policy.deciders) for policy in changed.values())
         extra = [self._call_key(run)]
         word, index = await self.about(lua.AMEND, run.id, run.doc.host, names, command, extra)
         return word, int(index)
@@ -244,21 +246,29 @@ class Store:
         event: str = "",
         reason: str | None = None,
         mended: bool = False,
+        copies: Copies | None = None,
     ) -> bool:
-        """Remember where a run's cards are and what they show; with an audit event if named.
+        """Remember where a run's cards are and what they show, and who gets copies; with an audit event if named.
 
         ``mended``: all of them were drawn again, as `refuse` asked. Returns False, with nothing changed, if somebody
         else has remembered one since ``run`` was read.
         """
-        command = {
+        command: dict[str, Any] = {
             "mended": mended,
             "cards": json.dumps([card.model_dump() for card in cards]),
             "had": len(run.cards),
+            "seen": len(run.copies.seen),
             "event": event,
             "fields": ',"by":null' + spliced({"from": "slack", "reason": reason}),
         }
+        if copies is not None:
+            command["copies"] = copies.model_dump_json()
         word = await self.about_run(lua.CARD, run, command, [self._call_key(run)])
         return bool(word != "overtaken")
+
+    async def mend(self, run: Run) -> None:
+        """Have a run's card drawn again in any case."""
+        await self.about_run(lua.MEND, run, {})
 
     # agenda and queues
 
