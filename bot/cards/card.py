@@ -18,7 +18,7 @@ from bot.cards.limits import HEADER_TEXT, MESSAGE_BLOCKS, MESSAGE_BYTES
 from bot.cards.link import link_blocks
 from bot.cards.question import drafts_bytes, question_blocks
 from bot.cards.settled import settled_blocks
-from bot.cards.text import cut, date, escape, length, mention, one_line, shown, visible
+from bot.cards.text import cut, date, escape, isolated, length, mention, one_line, shown, visible
 from bot.cards.together import together_row
 from bot.cards.weight import weight
 from core.gates import Gate, Kind
@@ -121,7 +121,7 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str)
         blocks += [divider(), row] if row else []
     pending = sum(gate.pending for gate in gates)
     blocks = aloud(blocks, gates)
-    return Message(parts[number], blocks, words.fallback(escape(title(run)), pending, len(gates)))
+    return Message(parts[number], blocks, words.fallback(isolated(escape(title(run))), pending, len(gates)))
 
 
 def _with_note(run: Run, gate: Gate, blocks: list[Block]) -> list[Block]:
@@ -140,7 +140,7 @@ def title(run: Run) -> str:
 def _head(run: Run, number: int, count: int, link: str) -> list[Block]:
     """What it is about, who asks, for whom, until when; in the thread's later messages only what they go on with."""
     if number:
-        return [note(f"{title(run)} ({words.continued(number + 1, count)})")]
+        return [note(f"{isolated(title(run))} ({words.continued(number + 1, count)})")]
     facts = [words.asked_by(run.doc.owner, run.doc.host)]
     if run.doc.requester:
         facts.append(words.asked_for(mention(run.doc.requester)))

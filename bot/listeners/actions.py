@@ -16,7 +16,7 @@ from slack_sdk.errors import SlackClientError
 from bot import words
 from bot.cards import approval_modals, modals
 from bot.cards import controls as c
-from bot.cards.blocks import Block
+from bot.cards.blocks import Block, markup
 from bot.cards.card import gate_budget, pending_blocks
 from bot.cards.controls import Control
 from bot.cards.drafts import Draft, Entry, load_draft
@@ -149,7 +149,11 @@ class Actions:
             elif body.get("response_url"):
                 async with asyncio.timeout(CLICK_TIMEOUT_S):
                     said = await respond(
-                        text=word, response_type="ephemeral", replace_original=False, thread_ts=_thread(body)
+                        text=word,
+                        blocks=[markup(word)],  # where Slack makes no links of its own
+                        response_type="ephemeral",
+                        replace_original=False,
+                        thread_ts=_thread(body),
                     )
                 if said.status_code != HTTPStatus.OK:
                     log.warning("click.not_told", status=said.status_code)

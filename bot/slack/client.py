@@ -133,6 +133,7 @@ class Slack:
                 thread_ts=thread_ts,
                 metadata={"event_type": EVENT_TYPE, "event_payload": payload},
                 mrkdwn=False,
+                parse="none",
                 unfurl_links=False,
                 unfurl_media=False,
                 **body,
@@ -143,7 +144,7 @@ class Slack:
         body = _body(message)
         ensure_message(body, update=True)
         with _meanings():
-            await self.client.chat_update(channel=channel, ts=ts, **body)
+            await self.client.chat_update(channel=channel, ts=ts, parse="none", **body)
 
     async def delete(self, channel: str, ts: str) -> None:
         with _meanings():

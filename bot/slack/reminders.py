@@ -10,7 +10,7 @@ import structlog
 from bot import words
 from bot.cards.blocks import markup
 from bot.cards.card import Message, title
-from bot.cards.text import date, escape
+from bot.cards.text import date, escape, isolated
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
 from core.agenda import TryAgain
 from core.copies import thread_of
@@ -85,7 +85,7 @@ def reminder(run: Run, url: str, *, home: str | None) -> Message:
         date(min(gate.deadline for gate in pending)),
         escape(url),
     )
-    return Message((), [markup(text)], words.reminder_fallback(escape(title(run))))
+    return Message((), [markup(text)], words.reminder_fallback(isolated(escape(title(run)))))
 
 
 def _wanted(run: Run, gate: Gate, home: str | None) -> list[str]:
