@@ -130,7 +130,7 @@ class Service:
         return store, bell
 
     async def _start_worker(self, client: AsyncWebClient) -> None:
-        settings, store, slack = self._settings, self.engine.store, Slack(client)
+        settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
         handlers: dict[str, Handler] = {

@@ -14,6 +14,7 @@ from bot.cards.custom import custom_blocks
 from bot.cards.form import form_blocks
 from bot.cards.limits import HEADER_TEXT, MESSAGE_BLOCKS, MESSAGE_BYTES
 from bot.cards.link import link_blocks
+from bot.cards.plain import plain
 from bot.cards.question import drafts_bytes, question_blocks
 from bot.cards.settled import settled_blocks
 from bot.cards.text import cut, date, escape, length, mention, one_line, shown, visible
@@ -43,11 +44,15 @@ SETTLED_MOST: Final = 2500
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a card: the gates it shows (by index), its blocks, and the text for notifications."""
+    """One message of a card: the gates it shows (by index), its blocks, and the text for notifications.
+
+    ``plain`` is markup of our own, for when the chat system does not take the blocks.
+    """
 
     gates: tuple[int, ...]
     blocks: list[Block]
     text: str
+    plain: str = ""
 
 
 def pack(run: Run, first: int = 0) -> list[tuple[int, ...]]:
@@ -110,7 +115,8 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int) -> Message
         row = together_row(run, budget)
         blocks += [divider(), row] if row else []
     pending = sum(gate.pending for gate in gates)
-    return Message(parts[number], blocks, words.fallback(escape(title(run)), pending, len(gates)))
+    text = words.fallback(escape(title(run)), pending, len(gates))
+    return Message(parts[number], blocks, text, plain(gates))
 
 
 def title(run: Run) -> str:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
-from typing import Any, Final
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Final, TypeVar
 
-import aiohttp
-from slack_sdk.errors import SlackApiError, SlackClientError
+import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.blocks import Block
 from bot.cards.card import Message
-from bot.cards.limits import ensure_message, ensure_view
+from bot.cards.limits import IllegalBlocks, ensure_message, ensure_view
+from bot.slack.errors import RATE_LIMITED, Meaning, meanings
+from bot.slack.errors import SlackBusy as SlackBusy
+from bot.slack.errors import SlackGone as SlackGone
+from bot.slack.errors import SlackRefused as SlackRefused
+from bot.slack.rates import POST, rates
+from core.errors import StoreUnavailable
+from core.store.pace import Pace
 
 EVENT_TYPE: Final = "askgate_card"
 TIMEOUT_S: Final = 10
@@ -21,119 +28,57 @@ CLICK_TIMEOUT_S: Final = 2.0
 """For calls while a person's click waits: Slack gives up on the click after 3 s."""
 FIND_PAGES: Final = 5
 
-GONE: Final = frozenset(
-    {"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive", "thread_not_found"}
-)
-"""The message cannot be changed any more, ever."""
-REFUSED: Final = frozenset(
-    {
-        "account_inactive",
-        "cannot_dm_bot",
-        "cannot_reply_to_message",
-        "channel_not_found",
-        "ekm_access_denied",
-        "invalid_auth",
-        "invalid_blocks",
-        "invalid_blocks_format",
-        "is_archived",
-        "messages_tab_disabled",
-        "missing_scope",
-        "msg_blocks_too_long",
-        "msg_too_long",
-        "no_permission",
-        "not_allowed_token_type",
-        "not_authed",
-        "not_in_channel",
-        "org_login_required",
-        "restricted_action",
-        "restricted_action_read_only_channel",
-        "restricted_action_thread_locked",
-        "team_access_not_granted",
-        "team_not_found",
-        "token_expired",
-        "token_revoked",
-        "user_disabled",
-        "user_not_found",
-        "user_not_visible",
-    }
-)
-"""Asking again would not help: somebody has to change something in Slack first."""
+PACED: Final = "paced"
+"""The word for a call that waits for its turn."""
+T = TypeVar("T")
 
-
-class SlackGone(Exception):
-    """The message (or the thread) is not there any more, or can no longer be changed. ``code`` is Slack's word."""
-
-    def __init__(self, code: str) -> None:
-        self.code = code
-        super().__init__(code)
-
-
-class SlackRefused(Exception):
-    """Slack will not do this, however often it is asked. ``code`` is Slack's word for why."""
-
-    def __init__(self, code: str) -> None:
-        self.code = code
-        super().__init__(code)
-
-
-class SlackBusy(Exception):
-    """Slack could not do it now. ``in_ms``: when it wants to be asked again, if it said so."""
-
-    def __init__(self, code: str, in_ms: int | None = None) -> None:
-        self.code = code
-        self.in_ms = in_ms
-        super().__init__(code)
-
-
-@contextlib.contextmanager
-def _meanings() -> Iterator[None]:
-    """Slack's codes and the network's troubles as the three meanings above."""
-    try:
-        yield
-    except SlackApiError as error:
-        code = str(error.response.get("error") or error.response.status_code)
-        if code in GONE:
-            raise SlackGone(code) from error
-        if code in REFUSED:
-            raise SlackRefused(code) from error
-        wait_s = error.response.headers.get("Retry-After")
-        raise SlackBusy(code, int(float(wait_s) * 1000) if wait_s else None) from error
-    except (SlackClientError, aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise SlackBusy(type(error).__name__) from error
+log = structlog.get_logger(__name__)
 
 
 class Slack:
-    """One workspace's Web API."""
+    """One workspace's Web API. With a ``pace`` whatever can wait keeps to Slack's rates, over all processes.
 
-    def __init__(self, client: AsyncWebClient) -> None:
+    What cannot be done now raises SlackBusy, also when it is only not our turn; the other meanings are SlackGone and
+    SlackRefused. With a pace StoreUnavailable comes too.
+    """
+
+    def __init__(self, client: AsyncWebClient, pace: Pace | None = None) -> None:
         self.client = client
+        self._pace = pace
 
     async def post(
         self, channel: str, message: Message, *, thread_ts: str | None, payload: dict[str, Any]
     ) -> str:
         """Post a message and return its ts. ``payload`` is metadata by which `find` knows it again."""
-        body = _body(message)
-        ensure_message(body)
-        with _meanings():
-            reply = await self.client.chat_postMessage(
-                channel=channel,
-                thread_ts=thread_ts,
-                metadata={"event_type": EVENT_TYPE, "event_payload": payload},
-                mrkdwn=False,
-                unfurl_links=False,
-                unfurl_media=False,
-                **body,
-            )
-        return str(reply["ts"])
+
+        async def send(body: dict[str, Any]) -> str:
+            with meanings():
+                reply = await self.client.chat_postMessage(
+                    channel=channel,
+                    thread_ts=thread_ts,
+                    metadata={"event_type": EVENT_TYPE, "event_payload": payload},
+                    mrkdwn="blocks" not in body,
+                    unfurl_links=False,
+                    unfurl_media=False,
+                    **body,
+                )
+            return str(reply["ts"])
+
+        async with self._turn(POST, json.dumps([payload, thread_ts]), channel):
+            return await _drawn(send, message)
 
     async def update(self, channel: str, ts: str, message: Message) -> None:
-        body = _body(message)
-        ensure_message(body, update=True)
-        with _meanings():
-            await self.client.chat_update(channel=channel, ts=ts, **body)
+        """Change a message of ours."""
+
+        async def send(body: dict[str, Any]) -> None:
+            with meanings():
+                await self.client.chat_update(channel=channel, ts=ts, **body)
+
+        async with self._turn("chat.update", channel + ts):
+            await _drawn(send, message, update=True)
 
     async def delete(self, channel: str, ts: str) -> None:
-        with _meanings():
+        async with self._turn("chat.delete", channel + ts):
             await self.client.chat_delete(channel=channel, ts=ts)
 
     async def find(
@@ -143,20 +88,20 @@ class Slack:
         cursor: str | None = None
         oldest = f"{since_ms / 1000 - 60:.6f}"
         for _ in range(FIND_PAGES):
-            with _meanings():
-                if thread_ts:
-                    reply = await self.client.conversations_replies(
-                        channel=channel,
-                        ts=thread_ts,
-                        oldest=oldest,
-                        cursor=cursor,
-                        limit=200,
-                        include_all_metadata=True,
-                    )
-                else:
-                    reply = await self.client.conversations_history(
-                        channel=channel, oldest=oldest, cursor=cursor, limit=200, include_all_metadata=True
-                    )
+            page: dict[str, Any] = {
+                "channel": channel,
+                "oldest": oldest,
+                "cursor": cursor,
+                "limit": 200,
+                "include_all_metadata": True,
+            }
+            asker = json.dumps([payload, cursor])
+            if thread_ts:
+                async with self._turn("conversations.replies", asker):
+                    reply = await self.client.conversations_replies(ts=thread_ts, **page)
+            else:
+                async with self._turn("conversations.history", asker):
+                    reply = await self.client.conversations_history(**page)
             for found in reply["messages"]:
                 metadata = found.get("metadata") or {}
                 if metadata.get("event_type") == EVENT_TYPE and metadata.get("event_payload") == payload:
@@ -168,49 +113,84 @@ class Slack:
 
     async def permalink(self, channel: str, ts: str) -> str:
         """The address of a message, for people who are in its channel."""
-        with _meanings():
+        async with self._turn("chat.getPermalink", channel + ts):
             reply = await self.client.chat_getPermalink(channel=channel, message_ts=ts)
         return str(reply["permalink"])
 
     async def open_dm(self, user: str) -> str:
         """The id of the direct-message channel with a person."""
-        with _meanings():
+        async with self._turn("conversations.open", user):
             reply = await self.client.conversations_open(users=[user])
         return str(reply["channel"]["id"])
 
     async def open_view(self, trigger_id: str, view: Block) -> None:
         """Open a modal. The trigger is good for 3 s and for one use."""
         ensure_view(view)
-        with _meanings():
+        with meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
                 await self.client.views_open(trigger_id=trigger_id, view=view)
 
     async def push_view(self, trigger_id: str, view: Block) -> None:
         """Put a modal on top of the one that was clicked in."""
         ensure_view(view)
-        with _meanings():
+        with meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
                 await self.client.views_push(trigger_id=trigger_id, view=view)
 
     async def update_view(self, view_id: str, view: Block) -> None:
         ensure_view(view)
-        with _meanings():
+        with meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
                 await self.client.views_update(view_id=view_id, view=view)
 
     async def publish_home(self, user: str, view: Block) -> None:
         ensure_view(view)
-        with _meanings():
+        with meanings():
             await self.client.views_publish(user_id=user, view=view)
 
     async def tell(self, channel: str, user: str, text: str, thread_ts: str | None) -> None:
         """Say something that only one person sees. ``text`` is our own markup."""
-        with _meanings():
+        with meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
                 await self.client.chat_postEphemeral(
                     channel=channel, user=user, text=text, thread_ts=thread_ts
                 )
 
+    @contextlib.asynccontextmanager
+    async def _turn(self, method: str, who: str, channel: str | None = None) -> AsyncIterator[None]:
+        """Around what can wait, by ``who``. Raises SlackBusy when it is not its turn yet."""
+        if self._pace and (wait_ms := await self._pace.turn(method, who, rates(method, channel))):
+            raise SlackBusy(PACED, wait_ms, certain=True)
+        try:
+            with meanings():
+                yield
+        except SlackBusy as busy:
+            if self._pace and busy.code == RATE_LIMITED and busy.in_ms:
+                await self._hold(self._pace, method, busy.in_ms)
+            raise
 
-def _body(message: Message) -> dict[str, Any]:
-    return {"text": message.text, "blocks": message.blocks}
+    async def _hold(self, pace: Pace, method: str, for_ms: int) -> None:
+        log.warning("slack.rate_limited", method=method, for_ms=for_ms)
+        try:
+            await pace.hold(method, for_ms)
+        except StoreUnavailable:
+            # the others find out by themselves
+            log.warning("slack.not_held", method=method)
+
+
+async def _drawn(
+    send: Callable[[dict[str, Any]], Awaitable[T]], message: Message, *, update: bool = False
+) -> T:
+    """Send a message; where Slack cannot take its blocks, as the text that says the same."""
+    body = {"text": message.text, "blocks": message.blocks}
+    try:
+        ensure_message(body, update=update)
+        return await send(body)
+    except (IllegalBlocks, SlackRefused) as refused:
+        if not message.plain or (
+            isinstance(refused, SlackRefused) and refused.meaning is not Meaning.MESSAGE
+        ):
+            raise
+        # people can still decide, and somebody has to look at this
+        log.error("card.not_drawn", gates=message.gates, why=str(refused))
+    return await send({"text": message.plain})

@@ -49,7 +49,7 @@ class Delivery:
                 log.warning("card.later", run=run_id, copy=copy, code=error.code, tries=tries)
                 run, busy = await self._run(run_id), busy or error
         if busy:
-            raise TryAgain(busy.in_ms) from busy
+            raise busy.again from busy
         await self._end_unshown(run)
         if mend:
             await self._keep(run, run.cards, mended=True)

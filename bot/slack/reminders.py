@@ -68,7 +68,7 @@ class Reminders:
             await self._slack.post(card.channel, message, thread_ts=thread_ts, payload=payload)
         except SlackBusy as busy:
             log.warning("reminder.later", run=run.id, code=busy.code)
-            raise TryAgain(busy.in_ms) from busy
+            raise busy.again from busy
         except (SlackRefused, SlackGone) as refused:
             log.warning("reminder.failed", run=run.id, code=refused.code)
 

@@ -247,6 +247,18 @@ def fallback(title: str, pending: int, count: int) -> str:
     return f"{title}: {pending} of {count} open" if count > 1 else f"{title}: waiting for you"
 
 
+def undrawn(gate: str) -> str:
+    """Markup in place of a card that Slack does not take. ``gate``: the id of one that is open, or empty."""
+    what = "⚠️ *Slack does not take this card*, so it stands here as text."
+    if not gate:
+        return f"{what} Nothing is open any more."
+    return f"{what} Decide in askgate's App Home, or with `/gates decide {gate}`; `/gates show {gate}` shows all of it."
+
+
+def undrawn_gate(gate: str, settled: str) -> str:
+    return f"• `{gate}`: {settled or 'open'}"
+
+
 # reminders
 
 

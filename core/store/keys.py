@@ -101,6 +101,11 @@ def event_key(event: str) -> str:
     return f"ag:event:{event}"
 
 
+def pace_key(*parts: str) -> str:
+    """String: a part of the pace at which the outside is called, in ms. All in one slot: a script touches several."""
+    return ":".join(("ag:{pace}", *parts))
+
+
 def leases(queue: str) -> str:
     """Hash beside an agenda or a queue: who works on which member until when, and how often it was tried."""
     return f"{queue}:leases"

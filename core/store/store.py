@@ -29,6 +29,7 @@ from core.store.handovers import Handovers
 from core.store.indexes import index_names
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.merging import merged
+from core.store.pace import Pace
 from core.store.reach import reachable
 from core.store.tail import Tail
 
@@ -73,6 +74,7 @@ class Store:
         self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
         self.handovers = Handovers(self, client)
+        self.pace = Pace(self._fast, clock)
         self.tail = Tail(client, partitions)
 
     # the server
