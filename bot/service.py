@@ -36,6 +36,9 @@ from core.embedded import EmbeddedServer
 from core.ending import end
 from core.engine import ResumeEngine
 from core.errors import AskgateError, StoreUnavailable
+from core.hosts.config import HostsError, load_hosts
+from core.hosts.desk import Desk
+from core.hosts.opening import adapter
 from core.record import Record
 from core.retention import Retention
 from core.settings import Settings, SettingsError
@@ -143,6 +146,19 @@ class Service:
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()
         self._stack.push_async_callback(self.worker.stop, self._settings.grace_s)
+        self._start_desks()
+
+    def _start_desks(self) -> None:
+        """One desk a host that ASKGATE_HOSTS names. Any number of workers may have one before the same host."""
+        settings, clock = self._settings, self.engine.store.clock
+        try:
+            hosts = load_hosts(settings.hosts) if settings.hosts else []
+        except HostsError as error:
+            raise SettingsError(f"ASKGATE_HOSTS: {error}") from None
+        for config in hosts:
+            desk = Desk(self.engine, adapter(config, clock))
+            desk.start()
+            self._stack.push_async_callback(desk.stop, settings.grace_s)
 
     async def _start_web(self, client: AsyncWebClient) -> None:
         """The HTTP port. A worker alone has one too, for health and metrics."""

@@ -99,9 +99,24 @@ class ResumeEngine:
         ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace, Invalid
         (a callback that may not be called), IdempotencyKeyReused or StoreUnavailable; nothing is stored then.
         """
+        once = (owner, idempotency_key, _body_digest(request)) if idempotency_key else None
+        return await self._suspend(request, owner, once)
+
+    async def adopt(self, request: RunRequest, *, key: str) -> Run:
+        """Put in a run that a host's adapter found waiting, or read the one that was made for the same ``key``.
+
+        Raises as `suspend` does, but for IdempotencyKeyReused: the settings by which a wait is described may change.
+        """
+        run, _ = await self._suspend(request, request.host, (request.host, key, ""), via="host")
+        return run
+
+    async def _suspend(
+        self, request: RunRequest, owner: str, once: tuple[str, str, str] | None, via: str = "api"
+    ) -> tuple[Run, bool]:
+        """``once`` is (scope, key, digest of the body), for what may be put in only once."""
         if request.callback:
             self._check_callback(request.callback.url)
-        scope = f"{owner} {idempotency_key}" if idempotency_key else new_token()
+        scope = f"{once[0]} {once[1]}" if once else new_token()
         now_ms = self.store.clock.now_ms()
         run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions, now_ms)
         doc = run_doc(run_id, request, owner, now_ms=now_ms, channel=self.default_channel)
@@ -122,7 +137,8 @@ class ResumeEngine:
             by={"key": owner},
             callback=_callback(request),
             due=due,
-            idempotency=(owner, idempotency_key, _body_digest(request)) if idempotency_key else None,
+            idempotency=once,
+            via=via,
         )
         if word == "reused":
             raise IdempotencyKeyReused
@@ -356,6 +372,10 @@ class ResumeEngine:
             await self._note_refused(run, by, via, NotWaiting)
             raise NotWaiting(f"Nothing is pending there; the run is {status}.")
         return await self.run(run_id)
+
+    async def supersede(self, run_id: str, reason: str) -> int:
+        """Settle what is pending as superseded: its host has moved on. Returns how many gates that were."""
+        return await self._withdraw(await self.run(run_id), Outcome.SUPERSEDED, reason, by=None, via="host")
 
     async def undeliverable(self, run_id: str, reason: str) -> int:
         """Settle what is pending as undeliverable, with the reason. Returns how many gates that were."""

@@ -30,10 +30,10 @@ class RunDoc(BaseModel):
     id: str
     host: str
     owner: str
-    external_id: str | None
-    title: str | None
-    place: Place | None
-    requester: Person | None
+    external_id: str | None = None
+    title: str | None = None
+    place: Place | None = None
+    requester: Person | None = None
     created_at: int
     size: int
     remind_after_s: tuple[int, ...] = ()

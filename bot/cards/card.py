@@ -8,6 +8,7 @@ from typing import Final
 
 from bot import words
 from bot.cards import approval
+from bot.cards.aloud import aloud
 from bot.cards.approval import approval_blocks
 from bot.cards.blocks import Block, context, divider, header, note, row
 from bot.cards.custom import custom_blocks
@@ -116,7 +117,7 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int) -> Message
         blocks += [divider(), row] if row else []
     pending = sum(gate.pending for gate in gates)
     text = words.fallback(escape(title(run)), pending, len(gates))
-    return Message(parts[number], blocks, text, plain(gates))
+    return Message(parts[number], aloud(blocks, gates), text, plain(gates))
 
 
 def title(run: Run) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 
 from bot import words
 from bot.cards import controls as c
+from bot.cards.aloud import name, told_apart
 from bot.cards.blocks import Block, button, context, header, markup, row
 from bot.cards.heading import title_of
 from bot.cards.text import date, glance, size
@@ -32,11 +33,13 @@ def inbox_blocks(title: str, waiting: Sequence[Waiting], notes: Sequence[str]) -
     """The list; ``notes`` are our own sentences below it, the first of them at full size if nothing waits."""
     blocks = [header(title)]
     for item in waiting:
-        opened = button(words.OPEN_CARD, c.OPEN, url=item.url) if item.url else None
-        blocks += [row(_what(item.run, item.gate), opened), context(" · ".join(_facts(item.run, item.gate)))]
+        what = _what(item.run, item.gate)
+        label = name(words.OPEN_CARD, what)
+        opened = button(words.OPEN_CARD, c.OPEN, url=item.url, label=label) if item.url else None
+        blocks += [row(what, opened), context(" · ".join(_facts(item.run, item.gate)))]
     for place, note in enumerate(notes):
         blocks.append(context(note) if waiting or place else markup(note))
-    return blocks
+    return told_apart(blocks)
 
 
 def card_of(run: Run, gate: Gate) -> Card | None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from bot import words
 from bot.cards import controls as c
+from bot.cards.aloud import aloud
 from bot.cards.approval import TOOL_BYTES, approving, facts, rejecting
 from bot.cards.blocks import (
     Block,
@@ -168,7 +169,9 @@ def full(gate: Gate, page: int) -> Block:
     if row := _full_controls(gate, page, len(found)):
         blocks.append(actions(c.block_id(gate.id, 0, "full"), row))
     where = Where(gate.id, page=page)
-    return modal(words.FULL_TITLE, blocks, callback_id=c.FULL, metadata=where.dump(), submit=None)
+    return modal(
+        words.FULL_TITLE, aloud(blocks, [gate]), callback_id=c.FULL, metadata=where.dump(), submit=None
+    )
 
 
 def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:

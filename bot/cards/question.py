@@ -23,7 +23,7 @@ from bot.cards.blocks import (
 )
 from bot.cards.drafts import Draft, Entry, drafts_of
 from bot.cards.labels import NUMBER, Labels, alike, labels, numbered
-from bot.cards.text import mention, shown, size, uncut
+from bot.cards.text import glance, mention, shown, size, uncut
 from core.gates import Gate
 from core.policy import Person
 from core.questions import Question
@@ -118,16 +118,20 @@ def _options(question: Question, budget: int) -> tuple[list[tuple[str, str]], bo
 
 
 def _option_controls(gate: Gate, number: int, question: Question, on_controls: Labels) -> Block:
-    row = c.block_id(gate.id, number, "options")
+    row, several = c.block_id(gate.id, number, "options"), len(gate.asks.questions) > 1
+
+    def hint(text: str) -> str:
+        return words.about(text, glance(question.header, HEADER_BYTES)) if several else text
+
     other = button(words.OTHER, c.OTHER)
     if question.multi_select:
-        menu = multi_select(c.CHOOSE, words.CHOOSE_SOME, options(on_controls.texts))
-        lone = [button(words.SUBMIT, c.SUBMIT, style="primary")] if len(gate.asks.questions) == 1 else []
+        menu = multi_select(c.CHOOSE, hint(words.CHOOSE_SOME), options(on_controls.texts))
+        lone = [] if several else [button(words.SUBMIT, c.SUBMIT, style="primary")]
         return actions(row, [menu, *lone, other])
     if on_controls.short:
         picks = [button(label, f"{c.PICK}:{index}") for index, label in enumerate(on_controls.texts)]
         return actions(row, [*picks, other])
-    return actions(row, [select(c.CHOOSE, words.CHOOSE_ONE, options(on_controls.texts)), other])
+    return actions(row, [select(c.CHOOSE, hint(words.CHOOSE_ONE), options(on_controls.texts)), other])
 
 
 def options(texts: Sequence[str]) -> list[Block]:

@@ -38,6 +38,11 @@ def open_link(host: str) -> str:
     return f"Abrir {host}"
 
 
+def about(label: str, what: str) -> str:
+    """A button's name for who hears it and sees nothing around it."""
+    return f"{label}: {what}"
+
+
 def approve_all(count: int) -> str:
     return f"Aprobar las {count}"
 

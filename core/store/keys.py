@@ -27,7 +27,7 @@ class Keys:
         return f"{self.base}:run:{run_id}"
 
     def trail(self, run_id: str) -> str:
-        """List: the ids of the run's audit events. Apart from the run, because refusals can make it long."""
+        """List: the ids of the run's audit events after those that opened it. Apart, for refusals can make it long."""
         return f"{self.base}:trail:{run_id}"
 
     def state(self, run_id: str) -> str:

@@ -34,6 +34,8 @@ from core.store.reach import reachable
 from core.store.tail import Tail
 
 IDEMPOTENCY_MS = 24 * 3600 * 1000
+ADOPTED_MS = 400 * 24 * 3600 * 1000
+"""How long the external id of a host's wait is known: longer than any run is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,15 @@ class Store:
         callback: str | None = None,
         due: Mapping[str, int] | None = None,
         idempotency: tuple[str, str, str] | None = None,
+        via: str = "api",
     ) -> tuple[str, str]:
         """Put a run in. ``idempotency`` is (scope, key, digest of the body), ``due`` what else falls due when (ms).
 
+        A host's adapter (``via`` is `host`) may find the same wait again for as long as it lasts, and longer.
+
         Returns ("opened" | "made" | "reused", the id of the run that was made first).
         """
+        kept_ms = ADOPTED_MS if via == "host" else IDEMPOTENCY_MS
         keys, index = self.keys_of(doc.id), index_names(doc, (gate.policy for gate in gates))
         extra = [keys.state(doc.id), keys.state(doc.id)]
         command: dict[str, Any] = {
@@ -126,25 +132,25 @@ class Store:
             "due": due or {},
             "gates": len(gates),
             "deadline": deadline,
-            "opened": spliced({"by": by, "from": "api"} | self.record.run_opened(doc)),
+            "opened": spliced({"by": by, "from": via} | self.record.run_opened(doc)),
             "gate_opened": [
-                spliced({"by": by, "from": "api"} | self.record.gate_opened(gate)) for gate in gates
+                spliced({"by": by, "from": via} | self.record.gate_opened(gate)) for gate in gates
             ],
-            "kept": IDEMPOTENCY_MS,
+            "kept": kept_ms,
         }
         if state is not None:
             command["state"] = state
         if idempotency:
             scope, key, digest = idempotency
             extra[1] = keys.idempotency(scope, key)
-            command["idem"] = {"digest": digest, "until": self.clock.now_ms() + IDEMPOTENCY_MS}
+            command["idem"] = {"digest": digest, "until": self.clock.now_ms() + kept_ms}
         word, run_id = await self.about(lua.SUSPEND, doc.id, doc.host, index, command, extra)
         return word, run_id
 
     async def read(self, run_id: str) -> Run | None:
         async with reachable():
             fields = await self._fast.execute_command("HGETALL", self.keys_of(run_id).run(run_id))
-        return load_run(fields) if fields else None
+        return load_run(run_id, fields) if fields else None
 
     async def read_state(self, run_id: str) -> str | None:
         async with reachable():
@@ -161,7 +167,7 @@ class Store:
         command = {"items": items, "by": json.dumps(by), "via": via}
         word, index, *rest = await self.about_run(lua.DECIDE, run, command)
         flat = rest[0] if rest else []
-        fresh = load_run(dict(zip(flat[::2], flat[1::2], strict=True))) if flat else None
+        fresh = load_run(run.id, dict(zip(flat[::2], flat[1::2], strict=True))) if flat else None
         return word, int(index), fresh
 
     async def amend(
