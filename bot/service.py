@@ -19,6 +19,7 @@ from bot import words
 from bot.app import build_app
 from bot.deliveries import Deliveries
 from bot.door import Door
+from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
@@ -94,13 +95,14 @@ class Service:
             bell,
             admins=settings.admins,
             default_channel=settings.default_channel,
+            fallback_channel=settings.fallback_channel,
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
             directory=directory,
             callback_allow=settings.callback_allow,
         )
         if self._role in ("all", "worker"):
-            await self._start_worker(client)
+            await self._start_worker(client, directory)
         await self._start_web(client)
 
     async def _redis_url(self) -> str:
@@ -132,13 +134,13 @@ class Service:
         self._stack.push_async_callback(bell.stop)
         return store, bell
 
-    async def _start_worker(self, client: AsyncWebClient) -> None:
+    async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory) -> None:
         settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
-            "card": Delivery(self.engine, slack).card,
+            "card": Delivery(self.engine, slack, Audience(self.engine, directory)).card,
             "remind": Reminders(self.engine, slack).remind,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,

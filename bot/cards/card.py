@@ -22,11 +22,14 @@ from bot.cards.text import cut, date, escape, length, mention, one_line, shown, 
 from bot.cards.together import together_row
 from bot.cards.weight import weight
 from core.gates import Gate, Kind
+from core.places import Place
 from core.runs import Run, RunStatus
 
 ERROR_BYTES: Final = 300
 """What is shown of a host's words for why it did not take a run up."""
-HEAD_BYTES: Final = 800 + ERROR_BYTES
+LINK_CHARS: Final = 300
+"""An address that is longer is left out."""
+HEAD_BYTES: Final = 800 + LINK_CHARS + ERROR_BYTES
 """For the header, the line below it, and what became of the run afterwards."""
 ROOM_BYTES: Final = MESSAGE_BYTES - HEAD_BYTES
 """What the gates of one message may take together, at any time of their lives."""
@@ -95,14 +98,17 @@ def _claim(gate: Gate, budget: int) -> tuple[int, int]:
     return len(blocks) + notes + 2, max(own + grown, SETTLED_BYTES)
 
 
-def render(run: Run, parts: Sequence[tuple[int, ...]]) -> list[Message]:
-    """The messages of a run's card, one for each part."""
-    return [_message(run, parts, number) for number in range(len(parts))]
+def render(run: Run, parts: Sequence[tuple[int, ...]], *, link: str = "", instead: str = "") -> list[Message]:
+    """The messages of a run's card, one for each part. A copy leads back to the card: ``link`` is its address.
+
+    ``instead``: it stands in for the card, which the run's place does not take, by this word of the chat system's.
+    """
+    return [_message(run, parts, number, link, instead) for number in range(len(parts))]
 
 
-def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int) -> Message:
+def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str, instead: str) -> Message:
     gates, budget = [run.gates[index] for index in parts[number]], gate_budget(run)
-    blocks = _head(run, number, len(parts))
+    blocks = _head(run, number, len(parts), link, instead)
     claims = [_claim(gate, budget)[1] for gate in gates]
     spare = max(ROOM_BYTES - sum(claims), 0) // len(gates)
     for gate, claim in zip(gates, claims, strict=True):
@@ -125,7 +131,7 @@ def title(run: Run) -> str:
     return cut(one_line(visible(run.doc.title or "")) or words.DEFAULT_TITLE, HEADER_TEXT, length)
 
 
-def _head(run: Run, number: int, count: int) -> list[Block]:
+def _head(run: Run, number: int, count: int, link: str, instead: str) -> list[Block]:
     """What it is about, who asks, for whom, until when; in the thread's later messages only what they go on with."""
     if number:
         return [note(f"{title(run)} ({words.continued(number + 1, count)})")]
@@ -137,6 +143,10 @@ def _head(run: Run, number: int, count: int) -> list[Block]:
     pending = [gate.deadline for gate in run.gates if gate.pending]
     if pending:
         facts.append(words.until(date(min(pending))))
+    if link and len(link) <= LINK_CHARS and run.doc.place:
+        facts.append(words.copy_of(f"<#{run.doc.place.channel}>", escape(link)))
+    if instead and run.doc.place:
+        facts.append(words.instead_of(_named(run.doc.place), instead))
     return [header(title(run)), context(" · ".join(facts)), *_afterwards(run)]
 
 
@@ -154,8 +164,10 @@ def _afterwards(run: Run) -> list[Block]:
 def _elsewhere(run: Run) -> str:
     """Where a run was escalated to, as markup; empty if only to more people."""
     place = run.doc.escalate.place if run.doc.escalate else None
-    if place is None:
-        return ""
+    return _named(place) if place else ""
+
+
+def _named(place: Place) -> str:
     return f"<#{place.channel}>" if place.channel else f"<@{place.user}>"
 
 

@@ -12,6 +12,7 @@ from bot.cards.aloud import name, told_apart
 from bot.cards.blocks import Block, button, context, header, markup, row
 from bot.cards.heading import title_of
 from bot.cards.text import date, glance, size
+from core.copies import FIRST_COPY
 from core.gates import Gate, Kind
 from core.runs import Card, Run
 
@@ -43,8 +44,9 @@ def inbox_blocks(title: str, waiting: Sequence[Waiting], notes: Sequence[str]) -
 
 
 def card_of(run: Run, gate: Gate) -> Card | None:
-    """The message that shows a gate."""
-    return next((card for card in run.cards if card.ts and gate.doc.index in card.gates), None)
+    """The message that shows a gate to all who may see it: no copy of somebody's own."""
+    shared = (card for card in run.cards if card.copy_of < FIRST_COPY)
+    return next((card for card in shared if card.ts and gate.doc.index in card.gates), None)
 
 
 def _what(run: Run, gate: Gate) -> str:

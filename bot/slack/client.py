@@ -78,36 +78,33 @@ class Slack:
             await _drawn(send, message, update=True)
 
     async def delete(self, channel: str, ts: str) -> None:
-        async with self._turn("chat.delete", channel + ts):
+        with meanings():
             await self.client.chat_delete(channel=channel, ts=ts)
 
     async def find(
         self, channel: str, *, thread_ts: str | None, since_ms: int, payload: dict[str, Any]
     ) -> str | None:
         """The ts of a message of ours with this metadata, not older than ``since_ms``; None if there is none."""
-        cursor: str | None = None
-        oldest = f"{since_ms / 1000 - 60:.6f}"
+        method = "conversations.replies" if thread_ts else "conversations.history"
+        async with self._turn(method, json.dumps(payload)):
+            return await self._found(channel, thread_ts, f"{since_ms / 1000 - 60:.6f}", payload)
+
+    async def _found(
+        self, channel: str, thread_ts: str | None, oldest: str, payload: dict[str, Any]
+    ) -> str | None:
+        page: dict[str, Any] = {"channel": channel, "oldest": oldest, "cursor": None}
+        page |= {"limit": 200, "include_all_metadata": True}
         for _ in range(FIND_PAGES):
-            page: dict[str, Any] = {
-                "channel": channel,
-                "oldest": oldest,
-                "cursor": cursor,
-                "limit": 200,
-                "include_all_metadata": True,
-            }
-            asker = json.dumps([payload, cursor])
             if thread_ts:
-                async with self._turn("conversations.replies", asker):
-                    reply = await self.client.conversations_replies(ts=thread_ts, **page)
+                reply = await self.client.conversations_replies(ts=thread_ts, **page)
             else:
-                async with self._turn("conversations.history", asker):
-                    reply = await self.client.conversations_history(**page)
+                reply = await self.client.conversations_history(**page)
             for found in reply["messages"]:
                 metadata = found.get("metadata") or {}
                 if metadata.get("event_type") == EVENT_TYPE and metadata.get("event_payload") == payload:
                     return str(found["ts"])
-            cursor = (reply.get("response_metadata") or {}).get("next_cursor") or None
-            if cursor is None:
+            page["cursor"] = (reply.get("response_metadata") or {}).get("next_cursor") or None
+            if page["cursor"] is None:
                 return None
         return None
 

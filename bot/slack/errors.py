@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -133,10 +133,11 @@ class SlackBusy(Exception):
         self.certain = certain
         super().__init__(code)
 
-    @property
-    def again(self) -> TryAgain:
-        """What the agenda is told. What was certainly not done counts as no try."""
-        return TryAgain(self.in_ms, tried=not self.certain)
+
+def again(busy: Sequence[SlackBusy]) -> TryAgain:
+    """What the agenda is told after these: to come back for the first. What was certainly not done counts as no try."""
+    waits = [each.in_ms for each in busy if each.in_ms is not None]
+    return TryAgain(min(waits, default=None), tried=not all(each.certain for each in busy))
 
 
 @contextlib.contextmanager

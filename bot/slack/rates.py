@@ -17,7 +17,6 @@ TIER_3, TIER_4, SPECIAL, MANY = 50, 100, 300, 600
 PER_MINUTE: Final[Mapping[str, int]] = {
     POST: SPECIAL,
     "chat.update": TIER_3,
-    "chat.delete": TIER_3,
     "chat.getPermalink": MANY,
     "conversations.history": TIER_3,
     "conversations.open": TIER_3,

@@ -154,6 +154,16 @@ def escalated(where: str) -> str:
     return f"*Escalated* to {where}" if where else "*Escalated*"
 
 
+def copy_of(where: str, url: str) -> str:
+    """Said on a copy. ``where`` is a mention of the channel that the card stands in, ``url`` the card's address."""
+    return f"From {where}: <{url}|go to the thread>"
+
+
+def instead_of(where: str, code: str) -> str:
+    """``where`` is a mention of the place that does not take the card, ``code`` Slack's word for why."""
+    return f"⚠️ It stands here because it cannot be shown in {where} (`{code}`)"
+
+
 def host_refused(error: str) -> str:
     """``error`` is what the host said, or empty."""
     return "⚠️ The agent's host refused this" + (f": {error}" if error else ".")
@@ -173,7 +183,7 @@ def settled_line(decision: Decision, who: str, when: str) -> str:
 
 
 def via(word: str) -> str:
-    return {"api": " · over the API", "clock": "", "slack": "", "host": ""}.get(word, f" · {word}")
+    return {"api": " · over the API", "clock": "", "slack": " · in Slack", "host": ""}.get(word, f" · {word}")
 
 
 def picked(count: int) -> str:
@@ -199,7 +209,7 @@ def continued(number: int, count: int) -> str:
 
 
 DECIDERS: Final = {
-    "channel": "members of this channel",
+    "channel": "members of the channel it was asked in",
     "anyone": "anyone in this workspace",
     "admins": "askgate's admins",
 }

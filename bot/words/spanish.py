@@ -152,6 +152,15 @@ def escalated(where: str) -> str:
     return f"*Escalado* a {where}" if where else "*Escalado*"
 
 
+def copy_of(where: str, url: str) -> str:
+    """Said on a copy. ``where`` is a mention of the channel that the card stands in, ``url`` the card's address."""
+    return f"De {where}: <{url}|ir al hilo>"
+
+
+def instead_of(where: str, code: str) -> str:
+    return f"⚠️ Está aquí porque no se puede mostrar en {where} (`{code}`)"
+
+
 def host_refused(error: str) -> str:
     return "⚠️ El sistema del agente lo rechazó" + (f": {error}" if error else ".")
 
@@ -172,7 +181,7 @@ def settled_line(decision: Decision, who: str, when: str) -> str:
 
 
 def via(word: str) -> str:
-    return {"api": " · por la API", "clock": "", "slack": "", "host": ""}.get(word, f" · {word}")
+    return {"api": " · por la API", "clock": "", "slack": " · en Slack", "host": ""}.get(word, f" · {word}")
 
 
 def picked(count: int) -> str:
@@ -198,7 +207,7 @@ def continued(number: int, count: int) -> str:
 
 
 DECIDERS: Final = {
-    "channel": "miembros de este canal",
+    "channel": "miembros del canal en que se preguntó",
     "anyone": "cualquiera de este espacio de trabajo",
     "admins": "los administradores de askgate",
 }

@@ -11,8 +11,8 @@ from pydantic import JsonValue
 
 from core.gates import Decision, Edit, Gate, GateDoc, Outcome, Vote
 from core.ids import gate_id
-from core.policy import Policy
-from core.runs import Card, Run, RunDoc, RunStatus
+from core.policy import Policy, names_people
+from core.runs import Card, Copies, Run, RunDoc, RunStatus
 
 KEPT: Final = 4096
 """Documents that are kept as they were parsed."""
@@ -34,7 +34,9 @@ def run_fields(
         "open",
         str(len(gates)),
     ]
-    fields += ["placed", "1" if doc.place else "0", "index", " ".join(index)]
+    # whoever is named gets the card in a DM, if there is no channel to see it in
+    placed = doc.place is not None or any(names_people(gate.policy.deciders) for gate in gates)
+    fields += ["placed", "1" if placed else "0", "index", " ".join(index)]
     if callback is not None:
         fields += ["callback", callback]
     for gate in gates:
@@ -61,6 +63,7 @@ def load_run(run_id: str, fields: Mapping[str, str]) -> Run:
             for index in range(int(fields["n"]))
         ),
         cards=tuple(Card.model_validate(card) for card in json.loads(fields.get("cards", "[]"))),
+        copies=Copies.model_validate_json(fields["copies"]) if "copies" in fields else Copies(),
         mend=fields.get("mend") == "1",
         escalated=fields.get("escalated") == "1",
         reminded=int(fields.get("reminded", "0")),

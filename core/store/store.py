@@ -14,9 +14,9 @@ from core.clock import Clock, iso
 from core.errors import StoreMismatch
 from core.gates import GateDoc
 from core.ids import new_token, partition_of
-from core.policy import Policy
+from core.policy import Policy, names_people
 from core.record import Record
-from core.runs import Card, Run, RunDoc
+from core.runs import Card, Copies, Run, RunDoc
 from core.settings import Wait
 from core.store import lua
 from core.store.audit import AuditLog
@@ -190,6 +190,8 @@ class Store:
         command |= {"index": " ".join(names), "made": run.doc.created_at}
         if flag:
             command["flag"] = flag
+        moved = flag == "escalated" and run.doc.escalate is not None and run.doc.escalate.place is not None
+        command["placed"] = moved or any(names_people(policy.deciders) for policy in changed.values())
         extra = [self._call_key(run)]
         word, index = await self.about(lua.AMEND, run.id, run.doc.host, names, command, extra)
         return word, int(index)
@@ -246,19 +248,23 @@ class Store:
         event: str = "",
         reason: str | None = None,
         mended: bool = False,
+        copies: Copies | None = None,
     ) -> bool:
-        """Remember where a run's cards are and what they show; with an audit event if named.
+        """Remember where a run's cards are and what they show, and who gets copies; with an audit event if named.
 
         ``mended``: all of them were drawn again, as `refuse` asked. Returns False, with nothing changed, if somebody
         else has remembered one since ``run`` was read.
         """
-        command = {
+        command: dict[str, Any] = {
             "mended": mended,
             "cards": json.dumps([card.model_dump() for card in cards]),
             "had": len(run.cards),
+            "seen": len(run.copies.seen),
             "event": event,
             "fields": ',"by":null' + spliced({"from": "slack", "reason": reason}),
         }
+        if copies is not None:
+            command["copies"] = copies.model_dump_json()
         word = await self.about_run(lua.CARD, run, command, [self._call_key(run)])
         return bool(word != "overtaken")
 
