@@ -24,7 +24,13 @@ from core.runs import RunDoc
 
 
 def run_doc(
-    run_id: str, request: RunRequest, owner: str, *, now_ms: int, channel: str | None, fallback: str | None
+    run_id: str,
+    request: RunRequest,
+    owner: str,
+    *,
+    now_ms: int,
+    channel: str | None,
+    fallback: str | None = None,
 ) -> RunDoc:
     """The run's own part. ``channel`` is where its card goes if it names no place, ``fallback`` if that takes none."""
     pending = request.pending

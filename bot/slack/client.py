@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -85,13 +86,29 @@ class Slack:
         self, channel: str, *, thread_ts: str | None, since_ms: int, payload: dict[str, Any]
     ) -> str | None:
         """The ts of a message of ours with this metadata, not older than ``since_ms``; None if there is none."""
-        method = "conversations.replies" if thread_ts else "conversations.history"
-        async with self._turn(method, json.dumps(payload)):
-            return await self._found(channel, thread_ts, f"{since_ms / 1000 - 60:.6f}", payload)
+        async with self._messages(channel, thread_ts, since_ms, json.dumps(payload)) as messages:
+            async for found in messages:
+                metadata = found.get("metadata") or {}
+                if metadata.get("event_type") == EVENT_TYPE and metadata.get("event_payload") == payload:
+                    return str(found["ts"])
+        return None
 
-    async def _found(
-        self, channel: str, thread_ts: str | None, oldest: str, payload: dict[str, Any]
-    ) -> str | None:
+    @contextlib.asynccontextmanager
+    async def _messages(
+        self, channel: str, thread_ts: str | None, since_ms: int, who: str
+    ) -> AsyncIterator[AsyncGenerator[Mapping[str, Any]]]:
+        """The messages of a thread or a channel with their metadata. They take one turn, whatever they are."""
+        method = "conversations.replies" if thread_ts else "conversations.history"
+        oldest = f"{since_ms / 1000 - 60:.6f}"
+        async with (
+            self._turn(method, who),
+            contextlib.aclosing(self._pages(channel, thread_ts, oldest)) as messages,
+        ):
+            yield messages
+
+    async def _pages(
+        self, channel: str, thread_ts: str | None, oldest: str
+    ) -> AsyncGenerator[Mapping[str, Any]]:
         page: dict[str, Any] = {"channel": channel, "oldest": oldest, "cursor": None}
         page |= {"limit": 200, "include_all_metadata": True}
         for _ in range(FIND_PAGES):
@@ -100,13 +117,39 @@ class Slack:
             else:
                 reply = await self.client.conversations_history(**page)
             for found in reply["messages"]:
-                metadata = found.get("metadata") or {}
-                if metadata.get("event_type") == EVENT_TYPE and metadata.get("event_payload") == payload:
-                    return str(found["ts"])
+                yield found
             page["cursor"] = (reply.get("response_metadata") or {}).get("next_cursor") or None
             if page["cursor"] is None:
-                return None
-        return None
+                return
+
+    async def upload(self, name: str, data: bytes) -> str:
+        """Upload a file that nobody sees yet, and return its id."""
+        session = self.client.session
+        if session is None:
+            raise ValueError("uploads go through the client's shared session")
+        async with self._turn("files.getUploadURLExternal", hashlib.sha256(data).hexdigest()):
+            room = await self.client.files_getUploadURLExternal(filename=name, length=len(data))
+            async with session.post(str(room["upload_url"]), data=data) as answer:
+                answer.raise_for_status()
+        return str(room["file_id"])
+
+    async def share(self, file_id: str, title: str, channel: str, thread_ts: str, comment: str) -> None:
+        """Show an uploaded file in a thread. ``title`` and ``comment`` are our own words, the latter as markup."""
+        async with self._turn("files.completeUploadExternal", file_id):
+            await self.client.files_completeUploadExternal(
+                files=[{"id": file_id, "title": title}],
+                channel_id=channel,
+                thread_ts=thread_ts,
+                initial_comment=comment,
+            )
+
+    async def has_file(self, channel: str, thread_ts: str, *, since_ms: int, file_id: str) -> bool:
+        """Whether a file is shared in a thread."""
+        async with self._messages(channel, thread_ts, since_ms, file_id) as replies:
+            async for found in replies:
+                if any(file.get("id") == file_id for file in found.get("files") or ()):
+                    return True
+        return False
 
     async def permalink(self, channel: str, ts: str) -> str:
         """The address of a message, for people who are in its channel."""

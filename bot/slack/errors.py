@@ -27,6 +27,8 @@ class Meaning(StrEnum):
     """Slack cannot take this message, wherever it goes: it may take a plainer one."""
     PLACE = "place"
     """Nothing can be posted in this place, by us: it may go elsewhere. An admin of Slack can mend it."""
+    FILE = "file"
+    """Slack takes no such file here; messages it may take."""
     APP = "app"
     """The app may do nothing anywhere until somebody mends its token, its scopes or its installation."""
 
@@ -37,6 +39,7 @@ MEANINGS: Final[Mapping[str, Meaning]] = MappingProxyType(
             (
                 "cant_update_message",
                 "edit_window_closed",
+                "file_not_found",
                 "is_inactive",
                 "message_not_found",
                 "thread_not_found",
@@ -57,6 +60,16 @@ MEANINGS: Final[Mapping[str, Meaning]] = MappingProxyType(
         ),
         **dict.fromkeys(
             (
+                "file_type_not_allowed",
+                "file_upload_size_restricted",
+                "file_uploads_disabled",
+                "file_uploads_except_images_disabled",
+                "storage_limit_reached",
+            ),
+            Meaning.FILE,
+        ),
+        **dict.fromkeys(
+            (
                 "as_user_not_supported",
                 "cannot_dm_bot",
                 "cannot_reply_to_message",
@@ -66,6 +79,7 @@ MEANINGS: Final[Mapping[str, Meaning]] = MappingProxyType(
                 "messages_tab_disabled",
                 "method_not_supported_for_channel_type",
                 "not_in_channel",
+                "posting_to_channel_denied",
                 "restricted_action",
                 "restricted_action_non_threadable_channel",
                 "restricted_action_read_only_channel",
