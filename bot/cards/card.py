@@ -104,6 +104,11 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int) -> Message
     return Message(parts[number], blocks, words.fallback(escape(title(run)), pending, len(gates)))
 
 
+def moved(run: Run) -> Message:
+    """What stands in the place of a card that was sent again."""
+    return Message((), [note(title(run)), context(words.MOVED)], words.MOVED)
+
+
 def title(run: Run) -> str:
     """What a run is about, on one line, as plain text."""
     return cut(one_line(visible(run.doc.title or "")) or words.DEFAULT_TITLE, HEADER_TEXT, length)

@@ -58,6 +58,8 @@ def load_run(fields: Mapping[str, str]) -> Run:
         ),
         cards=tuple(Card.model_validate(card) for card in json.loads(fields.get("cards", "[]"))),
         mend=fields.get("mend") == "1",
+        resend=fields.get("resend") == "1",
+        resent=int(fields.get("resent", "0")),
         escalated=fields.get("escalated") == "1",
         reminded=int(fields.get("reminded", "0")),
         error=fields.get("error") or None,
