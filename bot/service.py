@@ -15,6 +15,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot import words
 from bot.app import build_app
 from bot.door import Door
 from bot.slack.client import TIMEOUT_S, Slack
@@ -76,6 +77,7 @@ class Service:
     async def _start(self) -> None:
         """What is started later depends on what is started first, so the stack stops it the other way round."""
         settings, stack = self._settings, self._stack
+        words.speak(settings.language)
         url = await self._redis_url()
         store, bell = await self._open_store(url)
         client = await stack.enter_async_context(slack_client(settings))

@@ -314,6 +314,10 @@ class Settings(BaseSettings):
     )
     hosts: Annotated[Path | None, _from_text(_toml_file)] = Field(None, description="the path of a TOML file")
 
+    language: Annotated[Literal["en", "es"], _from_text(str.lower)] = Field(
+        "en", description='the language that askgate speaks in Slack: "en" (English) or "es" (Spanish)'
+    )
+
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _from_text(str.lower)] = Field(
         "info", description="debug, info, warning or error"
     )

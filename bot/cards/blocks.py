@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bot import words
 from core.policy import Actor, Person
 
 Block = dict[str, Any]
@@ -65,7 +66,7 @@ def person(actor: Actor) -> Block:
     """Somebody's name in rich text: a person as a mention, an API key by its name."""
     if isinstance(actor, Person):
         return {"type": "user", "user_id": actor.user}
-    return piece(f"API key {actor.key}")
+    return piece(words.api_key_plain(actor.key))
 
 
 def line(*pieces: Block) -> Block:
@@ -209,12 +210,12 @@ def modal(
     callback_id: str,
     metadata: str,
     submit: str | None,
-    close: str = "Close",
+    close: str | None = None,
 ) -> Block:
     view: Block = {
         "type": "modal",
         "title": plain(title),
-        "close": plain(close),
+        "close": plain(close or words.CLOSE),
         "callback_id": callback_id,
         "private_metadata": metadata,
         "blocks": list(blocks),

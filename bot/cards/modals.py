@@ -80,7 +80,7 @@ def decline(gate: Gate) -> Block:
         context(words.DECLINE_TEXT),
         field(TEXT, words.DECLINE_LABEL, element, optional=True),
     ]
-    return prompt(words.DECLINE_TITLE, blocks, c.DECLINE, Where(gate.id), submit="Decline")
+    return prompt(words.DECLINE_TITLE, blocks, c.DECLINE, Where(gate.id), submit=words.DECLINE_IT)
 
 
 def answer(gate: Gate) -> Block:
@@ -208,9 +208,14 @@ def _asked(question: Question) -> list[Block]:
 
 
 def prompt(
-    title: str, blocks: list[Block], callback_id: str, where: Where, submit: str = words.SUBMIT
+    title: str, blocks: list[Block], callback_id: str, where: Where, submit: str | None = None
 ) -> Block:
-    """A modal that asks for something."""
+    """A modal that asks for something. Its button says ``submit``, or else just that."""
     return modal(
-        title, blocks, callback_id=callback_id, metadata=where.dump(), submit=submit, close=words.CANCEL
+        title,
+        blocks,
+        callback_id=callback_id,
+        metadata=where.dump(),
+        submit=submit or words.SUBMIT,
+        close=words.CANCEL,
     )

@@ -18,6 +18,7 @@ from bot.cards.drafts import Draft, Entry, load_draft
 from bot.cards.form import form_of
 from bot.cards.text import cut, visible
 from bot.listeners.people import person_of, word_for
+from bot.listeners.problems import problem
 from core.engine import ResumeEngine
 from core.errors import ArgumentsChanged, AskgateError, InvalidDecision, NotFound, StoreUnavailable
 from core.gates import Action, Gate, Kind, speaker
@@ -213,7 +214,8 @@ def _at_fields(wrong: InvalidDecision, fields: Mapping[str, Any]) -> dict[str, s
     found: dict[str, list[str]] = {}
     for item in wrong.errors if fields else ():
         block, rest = _field_of(gate, item["loc"], fields)
-        found.setdefault(block, []).append(f"{at(rest)}: {item['msg']}" if rest else item["msg"])
+        said = problem(item["msg"])
+        found.setdefault(block, []).append(f"{at(rest)}: {said}" if rest else said)
     return {block: cut(visible("; ".join(said)), ERROR_CHARS, len) for block, said in found.items()}
 
 
@@ -244,7 +246,7 @@ def _json(it: Submission) -> Any:
     try:
         return strict_json(it.values[modals.TEXT])
     except JsonError as error:
-        raise FieldErrors({modals.TEXT: words.NO_JSON.format(where=error)}) from None
+        raise FieldErrors({modals.TEXT: words.NO_JSON.format(where=problem(str(error)))}) from None
 
 
 def _where(about: str) -> Where:

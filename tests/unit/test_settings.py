@@ -72,6 +72,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "ASKGATE_AUDIT_VALUES": "On",
         "ASKGATE_REDACT_FIELDS": "pin, X-Code",
         "ASKGATE_REDACT_PATTERNS": str(patterns),
+        "ASKGATE_LANGUAGE": "ES",
         "ASKGATE_LOG_LEVEL": "DEBUG",
         "ASKGATE_GRACE_S": "0.5",
     }
@@ -101,7 +102,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "agent.local",
     )
     assert (settings.partitions, settings.retention_days, settings.audit_days) == (1024, 1, 2)
-    assert (settings.log_level, settings.grace_s) == ("debug", 0.5)
+    assert (settings.language, settings.log_level, settings.grace_s) == ("es", "debug", 0.5)
 
 
 @pytest.mark.parametrize(
@@ -157,6 +158,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         ("ASKGATE_PARTITIONS", "0", 'got "0"; wanted a whole number from 1 to 1024'),
         ("ASKGATE_RETENTION_DAYS", "-1", 'got "-1"; wanted a whole number of days'),
         ("ASKGATE_AUDIT_DAYS", "0", 'got "0"; wanted a whole number of days'),
+        ("ASKGATE_LANGUAGE", "fr", 'got "fr"; wanted the language that askgate speaks in Slack: "en" (Eng'),
         ("ASKGATE_LOG_LEVEL", "loud\nvery", r'got "loud\nvery"; wanted debug, info, warning or error'),
         ("ASKGATE_GRACE_S", "inf", 'got "inf"; wanted how long a stop waits'),
         ("ASKGATE_API_KEYS", SECRET, 'entry 1 has no "="; wanted "name=secret[,name=secret]" or "@file"'),

@@ -1,10 +1,11 @@
-"""Every sentence that askgate itself says in Slack, in one place.
+"""Every sentence that askgate itself says in Slack, in English.
 
 Sentences that go into markup get escaped arguments only; the others are plain text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from core.gates import Action, Decision, Outcome
@@ -19,6 +20,7 @@ SUBMIT: Final = "Submit"
 FORM: Final = "Answer in a form…"
 GENERAL_RESPONSE: Final = "General response…"
 DECLINE: Final = "Decline…"
+DECLINE_IT: Final = "Decline"
 ANSWER: Final = "Answer…"
 DONE: Final = "Done"
 EDIT: Final = "Edit arguments…"
@@ -27,6 +29,7 @@ NEXT: Final = "Next"
 PREVIOUS: Final = "Previous"
 LAST: Final = "Last page"
 CANCEL: Final = "Cancel"
+CLOSE: Final = "Close"
 OPEN_LINK: Final = "Open the page"
 
 
@@ -176,6 +179,16 @@ def api_key(name: str) -> str:
     return f"API key `{name}`"
 
 
+def api_key_plain(name: str) -> str:
+    """As `api_key`, where nothing is markup."""
+    return f"API key {name}"
+
+
+def moment(day: str, time: str) -> str:
+    """A day and a time of it. Slack puts both in, in each reader's own words (Slack: date formatting)."""
+    return f"{day} at {time}"
+
+
 def approvers(who: str) -> str:
     return f"Approvers: {who}"
 
@@ -320,3 +333,6 @@ HOME_EMPTY: Final = (
     "Nothing is waiting for you. When an agent needs your answer or your approval, it shows up here."
 )
 OPEN_CARD: Final = "Open"
+
+PROBLEMS: Final[Mapping[str, str]] = {}
+"""What core and the libraries below it say of an answer, by their own words: those are English."""
