@@ -18,7 +18,9 @@ TIME_CHARS: Final = 10
 LEAST_CHARS: Final = 4
 MOST: Final = 5
 """How many candidates are named when a beginning is that of several."""
-_TYPED: Final = re.compile(r"(?:(?:gate|run)_)?(\d{2,4})_([0-9A-HJKMNP-TV-Z]{1,26})(?:_(\d{1,3}))?", re.IGNORECASE)
+_TYPED: Final = re.compile(
+    r"(?:(?:gate|run)_)?(\d{2,4})_([0-9A-HJKMNP-TV-Z]{1,26})(?:_(\d{1,3}))?", re.IGNORECASE
+)
 
 Named = tuple[Run, Gate | None]
 """A run, and the gate of it that was meant; None: the run as a whole."""

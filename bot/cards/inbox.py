@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot import words
-from bot.cards.blocks import Block, actions, button, context, divider, header, markup, overflow, row
+from bot.cards.blocks import Block, actions, button, context, divider, header, markup, note, overflow, row
 from bot.cards.heading import title_of
 from bot.cards.queries import Query, Which
 from bot.cards.settled import settled_line
-from bot.cards.text import cut, date, escape, glance, mention, size, visible
+from bot.cards.text import cut, date, glance, mention, size, visible
 from core.gates import Gate, Kind
 from core.runs import Card, Run, RunStatus
 
@@ -67,8 +67,8 @@ def list_page(
     blocks: list[Block] = []
     for item in waiting:
         blocks += item_blocks(item, query, admin=admin)
-    for place, note in enumerate(notes):
-        blocks.append(context(note) if waiting or place else markup(note))
+    for place, said in enumerate(notes):
+        blocks.append(context(said) if waiting or place else markup(said))
     if pager := _pager(query, further):
         blocks.append(actions("list/pager", pager))
     if filters:
@@ -84,9 +84,11 @@ def headed(page: Page) -> list[Block]:
 
 def item_blocks(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
     """One gate of a list: what it is, the facts, what can be done."""
+    error = [note(cut(visible(item.run.error), ERROR_BYTES))] if item.run.error else []
     return [
         row(what(item.run, item.gate)),
         context(" · ".join(_facts(item.run, item.gate))),
+        *error,
         actions(f"{item.gate.id}/list", _item_controls(item, query, admin=admin)),
     ]
 
@@ -161,5 +163,5 @@ def _facts(run: Run, gate: Gate) -> list[str]:
     if card := card_of(run, gate):
         facts.append(f"<#{card.channel}>")
     if run.status in (RunStatus.FAILED, RunStatus.LOST):
-        facts.append(words.not_taken_up(escape(cut(visible(run.error or ""), ERROR_BYTES))))
+        facts.append(words.not_taken_up())
     return facts

@@ -34,7 +34,12 @@ def extend(run: Run, gate: Gate) -> Block:
     blocks = [
         row(what(run, gate)),
         context(words.until(date(gate.deadline))),
-        field(TIME, words.TIME_LABEL, text_input(TIME, multiline=False, most=40, focus=True), hint=words.TIME_HINT),
+        field(
+            TIME,
+            words.TIME_LABEL,
+            text_input(TIME, multiline=False, most=40, focus=True),
+            hint=words.TIME_HINT,
+        ),
     ]
     return _asking(words.EXTEND_TITLE, blocks, EXTEND, gate, words.EXTEND)
 
@@ -43,8 +48,16 @@ def reassign(run: Run, gate: Gate) -> Block:
     blocks = [
         row(what(run, gate)),
         context(words.may_decide(deciders(gate.policy.deciders))),
-        field(PEOPLE, words.PEOPLE_LABEL, users(PEOPLE, words.PEOPLE_PLACEHOLDER, PEOPLE_MOST), optional=True),
-        field(OTHERS, words.OTHERS_LABEL, text_input(OTHERS, multiline=False, most=1000), optional=True, hint=words.OTHERS_HINT),
+        field(
+            PEOPLE, words.PEOPLE_LABEL, users(PEOPLE, words.PEOPLE_PLACEHOLDER, PEOPLE_MOST), optional=True
+        ),
+        field(
+            OTHERS,
+            words.OTHERS_LABEL,
+            text_input(OTHERS, multiline=False, most=1000),
+            optional=True,
+            hint=words.OTHERS_HINT,
+        ),
         context(words.REASSIGN_VOIDS),
     ]
     return _asking(words.REASSIGN_TITLE, blocks, REASSIGN, gate, words.REASSIGN)
@@ -74,5 +87,10 @@ def done(word: str) -> Block:
 
 def _asking(title: str, blocks: list[Block], callback_id: str, gate: Gate, submit: str) -> Block:
     return modal(
-        title, blocks, callback_id=callback_id, metadata=Where(gate.id).dump(), submit=submit, close=words.BACK_OUT
+        title,
+        blocks,
+        callback_id=callback_id,
+        metadata=Where(gate.id).dump(),
+        submit=submit,
+        close=words.BACK_OUT,
     )

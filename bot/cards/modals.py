@@ -195,7 +195,7 @@ def settled(gate: Gate) -> Block:
 
 def refusal(text: str) -> Block:
     """What a modal turns into when what it asks for cannot be done any more. ``text`` is our own markup."""
-    return modal(words.SETTLED_TITLE, [context(text)], callback_id=c.FULL, metadata="", submit=None)
+    return modal(words.REFUSED_TITLE, [context(text)], callback_id=c.FULL, metadata="", submit=None)
 
 
 def _asked(question: Question) -> list[Block]:

@@ -13,9 +13,9 @@ from bot.cards.inbox import DETAILS, LINK, LIST, Page, Waiting, manage_menu
 from bot.cards.queries import Query, Which
 from bot.cards.settled import settled_blocks
 from bot.cards.text import cut, date, mention, visible
+from core.counts import Counts
 from core.gates import Gate, Kind
 from core.runs import Run
-from core.store.lists import Counts
 
 CALLBACK: Final = "gates"
 """The callback id of a modal that shows a page."""

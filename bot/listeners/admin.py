@@ -18,10 +18,11 @@ from bot.cards import managing, modals
 from bot.cards.controls import Where
 from bot.cards.deciders import deciders
 from bot.cards.inbox import MANAGE, VERBS
-from bot.cards.text import date, escape
+from bot.cards.text import cut, date, escape, visible
 from bot.listeners.lists import list_word
 from bot.listeners.people import person_of
-from bot.listeners.spoken import deciders_in
+from bot.listeners.problems import problem
+from bot.listeners.spoken import deciders_in, written
 from bot.listeners.surfaces import UNTOLD, Surface
 from bot.slack.client import Slack
 from core.durations import seconds
@@ -31,6 +32,8 @@ from core.gates import MAX_COMMENT
 from core.policy import Person
 from core.shown import shown_gate
 
+UNKNOWN_BYTES: Final = 200
+"""What is repeated of words that name nobody."""
 _ACTION: Final = re.compile(rf"^{MANAGE}$")
 
 log = structlog.get_logger(__name__)
@@ -70,7 +73,9 @@ class Admin:
     async def reassign(self, person: Person, gate: str, to: str) -> str:
         named, unknown = deciders_in(to)
         if unknown or not named:
-            raise Unreadable(words.wanted_people(escape(" ".join(unknown))))
+            raise Unreadable(
+                words.wanted_people(escape(cut(visible(written(" ".join(unknown))), UNKNOWN_BYTES)))
+            )
         run = await self._engine.amendments.reassign(gate, named, by=person, via="slack")
         found = next(g for g in run.gates if g.id == gate)
         return words.reassigned(gate, deciders(found.policy.deciders))
@@ -109,7 +114,7 @@ class Admin:
     async def _chosen(self, person: Person, surface: Surface, verb: str, gate_id: str) -> None:
         run, gate = await self._engine.gate(gate_id)
         if verb == "resend":
-            await surface.tell(await self.resend(person, run.id))
+            await surface.tell(await self.resend(person, run.id), done=True)
         elif verb in VERBS:
             await self._engine.amendments.check_admin(run, gate.id, by=person, via="slack")
             shown = shown_gate(gate, self._engine.redaction)
@@ -123,14 +128,18 @@ class Admin:
             gate = Where.load(view["private_metadata"]).gate
             word = await self._done(view["callback_id"], person, gate, fields)
         except Unreadable as wrong:
-            await ack(response_action="errors", errors={managing.field_of(view["callback_id"]): plain(wrong.word)})
+            await ack(
+                response_action="errors", errors={managing.field_of(view["callback_id"]): plain(wrong.word)}
+            )
         except StoreUnavailable:
             log.error("admin.store_away", verb=view["callback_id"])
             await ack(
                 response_action="errors", errors={managing.field_of(view["callback_id"]): words.DID_NOT_WORK}
             )
         except Invalid as wrong:
-            errors = {managing.field_of(view["callback_id"]): words.INVALID.format(what=wrong.detail)}
+            errors = {
+                managing.field_of(view["callback_id"]): words.INVALID.format(what=problem(wrong.detail))
+            }
             await ack(response_action="errors", errors=errors)
         except AskgateError as refusal:
             log.info("admin.refused", verb=view["callback_id"], reason=refusal.slug)
@@ -153,7 +162,7 @@ def admin_word(refusal: AskgateError, person: Person) -> str:
     if isinstance(refusal, NotWaiting):
         return words.NOTHING_PENDING
     if isinstance(refusal, Invalid):
-        return words.INVALID.format(what=escape(refusal.detail))
+        return words.INVALID.format(what=escape(problem(refusal.detail)))
     return list_word(refusal, person)
 
 

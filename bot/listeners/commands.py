@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,7 +18,7 @@ from bot.cards.text import cut, escape, visible
 from bot.listeners.admin import Admin, Unreadable, admin_word
 from bot.listeners.lists import Lists
 from bot.listeners.people import person_of
-from bot.listeners.spoken import Spoken, channel_in, near_list, spoken
+from bot.listeners.spoken import Spoken, channel_in, near_list, spoken, written
 from core.engine import ResumeEngine
 from core.errors import AskgateError, NotFound, StoreUnavailable
 from core.gates import Gate
@@ -26,6 +27,7 @@ from core.policy import Person
 from core.runs import Run
 
 COMMAND: Final = "/gates"
+_HOST: Final = re.compile(r"[a-z0-9._-]{1,64}")
 WORD_BYTES: Final = 60
 """What is repeated of a word that nobody knows."""
 
@@ -118,7 +120,7 @@ class Gates:
         """One gate, or with a run's id all that is pending there."""
         run, gate = await self._one(asked)
         index = gate.doc.index if gate else None
-        return await self._admin.cancel(asked.person, run.id, index, asked.said.rest)
+        return await self._admin.cancel(asked.person, run.id, index, written(asked.said.rest))
 
     async def _extend(self, asked: Asked) -> Page | str:
         async def later(asked: Asked, _run: Run, gate: Gate) -> Page | str:
@@ -166,20 +168,26 @@ def _query(word: str, rest: str, here: str) -> Query | None:
     if word == "channel":
         channel = channel_in(rest) or (here if not rest else None)
         # a direct conversation has no channel's list: what is there is the person's own
-        return None if channel is None else Query(Which.CHANNEL, channel) if channel[0] in "CG" else Query(Which.MINE)
+        return (
+            None
+            if channel is None
+            else Query(Which.CHANNEL, channel)
+            if channel[0] in "CG"
+            else Query(Which.MINE)
+        )
     if not word or word in set(Which) - {Which.RUN, Which.THREAD, Which.HOST}:
         return None if rest else Query(Which(word or Which.ALL))
     return None
 
 
 def _host(word: str) -> Query | None:
-    name, found, host = word.partition(":")
-    return Query(Which.HOST, host) if name.casefold() == "host" and found and host else None
+    name, _, host = word.partition(":")
+    return Query(Which.HOST, host) if name.casefold() == "host" and _HOST.fullmatch(host) else None
 
 
 def _quoted(word: str) -> str:
     """A word that somebody typed, as it stands in our markup."""
-    return escape(cut(visible(word), WORD_BYTES)).replace("`", "")
+    return escape(cut(visible(written(word)), WORD_BYTES)).replace("`", "")
 
 
 def _as_reply(answer: Page | str) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class Inbox:
         except TimeoutError:
             search.unsure = True
         soonest = query.which is Which.EXPIRING
-        items = sorted(search.items.values(), key=lambda item: item[0], reverse=not soonest)
+        items = sorted(search.items.values(), key=lambda item: _place(item[0]), reverse=not soonest)
         further = query.next(items[most - 1][0]) if len(items) > most else None
         waiting = await self.linked([(run, gate) for _, run, gate in items[:most]])
         return Found(waiting, search.admin, further, search.unsure)
@@ -143,7 +143,9 @@ class Inbox:
             case Which.CHANNEL | Which.THREAD:
                 channel, _, ts = about.partition("/")
                 if channel == here or await self._is_in(search, channel):
-                    await self._scan(search, self._gates([f"channel:{channel}"], after), _standing(channel, ts))
+                    await self._scan(
+                        search, self._gates([f"channel:{channel}"], after), _standing(channel, ts)
+                    )
             case Which.RUN:
                 await self._scan(search, self._run(about), self._may_see(search))
             case Which.ASKED:
@@ -163,9 +165,7 @@ class Inbox:
         after = None if search.query.which is Which.EXPIRING else search.query.after
         check = self._any if all_of_it else self._may_decide(search)
         if not all_of_it:
-            named = names_for(
-                speaker(search.person), home=self._engine.home, admins=self._engine.admins
-            )
+            named = names_for(speaker(search.person), home=self._engine.home, admins=self._engine.admins)
             await self._scan(search, self._gates(named, after), check)
         await self._scan(search, self._gates([], after), check)
 
@@ -314,7 +314,12 @@ def _by_deadline(search: _Search) -> None:
     """Order what was found by deadlines, and leave out what stands on the pages before."""
     after = search.query.after
     items = [((gate.deadline, gate.id), run, gate) for _, run, gate in search.items.values()]
-    search.items = {item[2].id: item for item in items if after is None or item[0] > after}
+    search.items = {item[2].id: item for item in items if after is None or _place(item[0]) > _place(after)}
+
+
+def _place(position: Position) -> tuple[int, str, int]:
+    """A position to sort by: the third gate of a run comes before its tenth."""
+    return (position[0], *run_of(position[1]))
 
 
 def _of_run(after: Position | None) -> Position | None:

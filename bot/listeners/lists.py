@@ -10,7 +10,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 
 from bot import words
 from bot.cards.inbox import DETAILS, LINK, LIST, REQUEUE, Page, list_page
-from bot.cards.pages import gate_page, stats_page
+from bot.cards.pages import gate_page, load, stats_page
 from bot.cards.queries import FOR_ADMINS, Query, Which
 from bot.listeners.inbox import Inbox
 from bot.listeners.people import person_of, word_for
@@ -45,7 +45,9 @@ class Lists:
     async def page(self, person: Person, query: Query, *, here: str = "") -> Page:
         """One page of a list. ``here``: a channel that the person is in for sure. Raises StoreUnavailable."""
         found = await self._inbox.of(person, query, here=here)
-        empty = words.LIST_EMPTY_ADMIN if found.admin and query.which is Which.ALL else words.EMPTY[query.which]
+        empty = (
+            words.LIST_EMPTY_ADMIN if found.admin and query.which is Which.ALL else words.EMPTY[query.which]
+        )
         if query.which in FOR_ADMINS and not found.admin:
             empty = words.ADMINS_ONLY
         return list_page(
@@ -57,9 +59,7 @@ class Lists:
             filters=_filters(query, here, admin=found.admin),
         )
 
-    async def gate(
-        self, person: Person, gate_id: str, *, back: Query | None = None, word: str = ""
-    ) -> Page:
+    async def gate(self, person: Person, gate_id: str, *, back: Query | None = None, word: str = "") -> Page:
         """One gate, if it may be shown to the person. Raises NotFound, CannotVerify or StoreUnavailable."""
         run, gate = await self._engine.gate(gate_id)
         return await self.shown(person, run, gate, back=back, word=word)
@@ -78,6 +78,22 @@ class Lists:
             raise NotAllowed("Only an admin may do this.")
         return stats_page(await self._engine.store.lists.counts(SOON_MS))
 
+    async def again(self, surface: Surface, person: Person, gate: str, word: str = "") -> bool:
+        """Draw a gate's page anew where somebody has just clicked in it, with a sentence (markup) on top.
+
+        Returns whether it stands there: what is no page of ours is left alone.
+        """
+        if not surface.shows_gate:
+            return False
+        back = load(surface.metadata)[0] if surface.kind == "modal" else None
+        try:
+            await surface.show(await self.gate(person, gate, back=back, word=word))
+        except (AskgateError, *UNTOLD) as error:
+            # what was done stands; the page is drawn again by its own button
+            log.warning("list.not_drawn_again", gate=gate, error=type(error).__name__)
+            return False
+        return True
+
     # clicks
 
     async def handle(self, ack: AsyncAck, body: dict[str, Any], respond: AsyncRespond) -> None:
@@ -95,7 +111,7 @@ class Lists:
                     await surface.show(await self.gate(person, gate, back=query))
                 case _ if verb == REQUEUE:
                     await self._engine.dead_letters.requeue(value, by=person, via="slack")
-                    await surface.tell(words.REQUEUED)
+                    await surface.tell(words.REQUEUED, done=True)
         except StoreUnavailable:
             await surface.tell(words.DID_NOT_WORK)
             raise

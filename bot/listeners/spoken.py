@@ -13,11 +13,14 @@ VERBS: Final = ("list", "show", "cancel", "extend", "reassign", "resend", "decid
 LISTS: Final = ("mine", "channel", "expiring", "asked", "decided", "undeliverable", "dead", "all")
 """The words behind `list` that take nothing more, but for a channel that may follow `channel`."""
 
-_ID: Final = re.compile(r"[`'\"“]?(?:(?:gate|run)_)?\d{2,4}_[0-9A-HJKMNP-TV-Z]{4,26}(?:_\d{1,3})?[`'\"”…]*", re.IGNORECASE)
+_ID: Final = re.compile(
+    r"[`'\"“]?(?:(?:gate|run)_)?\d{2,4}_[0-9A-HJKMNP-TV-Z]{4,26}(?:_\d{1,3})?[`'\"”…]*", re.IGNORECASE
+)
 _CHANNEL: Final = re.compile(rf"<#({CHANNEL})(?:\|[^>]*)?>|({CHANNEL})")
 _PERSON: Final = re.compile(rf"<@({USER})(?:\|[^>]*)?>|((?:{TEAM}:)?{USER})")
 _GROUP: Final = re.compile(rf"<!subteam\^({GROUP})(?:\|[^>]*)?>|({GROUP})")
 _WORD: Final = re.compile(rf"channel|anyone|key:{KEY}")
+_MENTIONED: Final = re.compile(r"<(?:!subteam\^(?=S))?([@#]?)([A-Z0-9]+)(?:\|([^>]*))?>")
 _SPACES: Final = re.compile(r"[\s,]+")
 
 
@@ -58,6 +61,12 @@ def channel_in(text: str) -> str | None:
     """The id of a channel that was mentioned (`<#C1|ops>`) or written (`C1`)."""
     found = _CHANNEL.fullmatch(text.strip())
     return (found[1] or found[2]) if found else None
+
+
+def written(text: str) -> str:
+    """Words as they were typed: Slack puts mentions and `&`, `<`, `>` into its own form (Slack: slash commands)."""
+    text = _MENTIONED.sub(lambda found: (found[1] or "@") + (found[3] or found[2]).lstrip("@#"), text)
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def deciders_in(text: str) -> tuple[list[str], list[str]]:

@@ -13,9 +13,9 @@ import structlog
 from slack_bolt.async_app import AsyncRespond
 from slack_sdk.errors import SlackClientError
 
-from bot.cards import modals
+from bot.cards import managing, modals
 from bot.cards.inbox import Page, headed
-from bot.cards.pages import page_modal
+from bot.cards.pages import CALLBACK, page_modal
 from bot.slack.client import CLICK_TIMEOUT_S, Slack, SlackBusy, SlackGone, SlackRefused
 
 UNTOLD: Final = (
@@ -66,14 +66,23 @@ class Surface:
         """The conversation that was clicked in, which the person is in; empty for views."""
         return str((self.body.get("channel") or {}).get("id") or "")
 
-    async def tell(self, word: str) -> None:
-        """Say a private sentence (markup). What Slack does not take is logged: what was done stands without it."""
+    @property
+    def shows_gate(self) -> bool:
+        """Whether what was clicked in is a page of ours and no card, so that nothing but a click draws it again."""
+        return self.kind == "reply" or (self.kind == "modal" and self.body["view"]["callback_id"] == CALLBACK)
+
+    async def tell(self, word: str, *, done: bool = False) -> None:
+        """Say a private sentence (markup): that something is ``done``, or why not.
+
+        What Slack does not take is logged: what was done stands without it.
+        """
+        view = managing.done(word) if done else modals.refusal(word)
         try:
             match self.kind:
                 case "modal":
-                    await self.slack.update_view(self.view_id or "", modals.refusal(word))
+                    await self.slack.update_view(self.view_id or "", view)
                 case "home":
-                    await self.slack.open_view(self.trigger_id, modals.refusal(word))
+                    await self.slack.open_view(self.trigger_id, view)
                 case _ if self.body.get("response_url"):
                     await self._respond(
                         text=word, response_type="ephemeral", replace_original=False, thread_ts=self._thread

@@ -79,7 +79,7 @@ class LocalSlack:
             request_url=request_url,
             signing_secret=signing_secret,
             app_token=app_token,
-            commands=[Command("/gates", "What waits for a decision", "[list]")],
+            commands=[Command("/gates", "What waits for a decision", "[list | show ID | decide ID | help]")],
         )
 
     # running

@@ -16,8 +16,8 @@ _NAMED = re.compile(rf"(?:{TEAM}:)?{USER}|admins")
 
 
 def index_names(doc: RunDoc, policies: Iterable[Policy]) -> tuple[str, ...]:
-    """The indexes that a run stands in: `host:api`, `channel:C1`, `by:` each person (or the admins) it names, `for:` whom
-    it asks."""
+    """The indexes that a run stands in: its host (`host:api`), its places (`channel:C1`), each person (or the admins)
+    whom it names (`by:U1`), and in whose name it asks (`for:T1:U1`)."""
     names = {f"host:{doc.host}": None}
     places = (doc.place, doc.escalate.place if doc.escalate else None)
     names |= {f"channel:{place.channel}": None for place in places if place and place.channel}

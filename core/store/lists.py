@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from core.counts import Counts
 from core.store.connect import Client
 from core.store.keys import Keys
 from core.store.merging import merged
@@ -19,20 +19,6 @@ if TYPE_CHECKING:
     from core.store.store import Store
 
 PAGE = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How much there is, in runs: open, of those due within the time asked for, dead letters, undeliverable.
-
-    ``oldest`` is when the oldest open one was made (ms); None if there is none.
-    """
-
-    open: int
-    due_soon: int
-    dead: int
-    undeliverable: int
-    oldest: int | None
 
 
 class Lists:
@@ -85,13 +71,17 @@ class Lists:
     async def said(self, who: str, before: tuple[int, str] | None = None) -> AsyncGenerator[tuple[int, str]]:
         """The gates that somebody (`T1:U1`, `key:ci`) has had a word on, the latest first, as (ms, gate)."""
         keys = [Keys(p).said(who) for p in range(self._store.partitions)]
-        async for item in merged([self._store.newest_first(k, before, PAGE) for k in keys], newest_first=True):
+        async for item in merged(
+            [self._store.newest_first(k, before, PAGE) for k in keys], newest_first=True
+        ):
             yield item
 
     async def undeliverable(self, before: tuple[int, str] | None = None) -> AsyncGenerator[tuple[int, str]]:
         """The runs of which a gate could be shown to nobody, the latest first, as (ms, id)."""
         keys = [Keys(p).undeliverable for p in range(self._store.partitions)]
-        async for item in merged([self._store.newest_first(k, before, PAGE) for k in keys], newest_first=True):
+        async for item in merged(
+            [self._store.newest_first(k, before, PAGE) for k in keys], newest_first=True
+        ):
             yield item
 
     async def counts(self, soon_ms: int) -> Counts:
@@ -112,5 +102,5 @@ class Lists:
 
         found = await asyncio.gather(*(of(Keys(p)) for p in range(self._store.partitions)))
         oldest = [int(rows[0][1]) for *_, rows in found if rows]
-        numbers = [sum(int(row[place]) for row in found) for place in range(4)]
-        return Counts(*numbers, oldest=min(oldest, default=None))
+        waiting, due_soon, dead, undeliverable = (sum(int(row[place]) for row in found) for place in range(4))
+        return Counts(waiting, due_soon, dead, undeliverable, min(oldest, default=None))

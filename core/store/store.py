@@ -167,7 +167,13 @@ class Store:
 
         Returns what became of it, the gate that it failed at (or -1), and the run as it is then.
         """
-        command = {"items": items, "by": json.dumps(by), "via": via, "said_most": SAID_MOST, "said_kept": SAID_MS}
+        command = {
+            "items": items,
+            "by": json.dumps(by),
+            "via": via,
+            "said_most": SAID_MOST,
+            "said_kept": SAID_MS,
+        }
         said = [self.keys_of(run.id).said(items[0]["person"])]
         word, index, *rest = await self.about_run(lua.DECIDE, run, command, said)
         flat = rest[0] if rest else []
@@ -254,8 +260,8 @@ class Store:
     ) -> bool:
         """Remember where a run's cards are and what they show; with an audit event if named.
 
-        ``mended``: all of them were drawn again, as `refuse` asked; ``resent``: taken back, as `resend` asked. Returns False, with nothing changed, if somebody
-        else has remembered one since ``run`` was read.
+        ``mended``: all of them were drawn again, as `refuse` asked; ``resent``: taken back, as `resend` asked. Returns
+        False, with nothing changed, if somebody else has remembered one since ``run`` was read.
         """
         command = {
             "mended": mended,
