@@ -15,6 +15,7 @@ from core.clock import iso
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
 from core.gates import Action, Outcome
+from core.policy import Key
 from core.runs import Run
 from tests.conftest import ANA
 from tests.runs import FOCUSED, approval, ask, form_call, link_call, question_call, run_request

@@ -18,6 +18,7 @@ from bot.slack.delivery import Delivery
 from bot.slack.reminders import Reminders, reminder
 from core.agenda import TryAgain, Worker
 from core.engine import ResumeEngine
+from core.policy import Key
 from core.runs import Run
 from core.store.keys import Keys
 from tests.runs import approval, run_request
