@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import structlog
 
 from core.bell import Bell, heard
+from core.ending import end
 from core.errors import StoreUnavailable
 from core.ids import new_token
 from core.leases import Leases
@@ -100,11 +101,9 @@ class Worker:
             _, late = await asyncio.wait(self._running, timeout=grace_s)
             for task in late:
                 log.warning("agenda.cancelled", task=task.get_name())
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await end(late)
         if self._renewing:
-            self._renewing.cancel()
-            await asyncio.gather(self._renewing, return_exceptions=True)
+            await end([self._renewing])
 
     async def run_once(self) -> int:
         """Do everything that is due at this moment, and what that makes due. Returns how many things that was."""

@@ -30,10 +30,10 @@ class RunDoc(BaseModel):
     id: str
     host: str
     owner: str
-    external_id: str | None
-    title: str | None
-    place: Place | None
-    requester: Person | None
+    external_id: str | None = None
+    title: str | None = None
+    place: Place | None = None
+    requester: Person | None = None
     created_at: int
     size: int
     remind_after_s: tuple[int, ...] = ()
@@ -43,8 +43,9 @@ class RunDoc(BaseModel):
 class Card(BaseModel):
     """One Slack message that shows some of a run's gates (by index). ``shown`` is the digest of what it shows.
 
-    ``copy_of`` is 0 in the run's own place, 1 in the place that it was escalated to. ``refused`` is the chat system's
-    word for why it will not change the message any more; with no ``ts``, why it will not take the rest of this copy.
+    ``copy_of`` is the number of the place that it stands in (see `core/copies.py`). ``refused`` is the chat
+    system's word for why it will not change the message any more; with no ``ts``, why it will not take the rest of this
+    copy. ``url`` is its address, once somebody had to know it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -54,6 +55,18 @@ class Card(BaseModel):
     shown: str = ""
     copy_of: int = 0
     refused: str = ""
+    url: str = ""
+
+
+class Copies(BaseModel):
+    """Who gets a copy of the card of their own: people (``to``) who would not see it where it stands.
+
+    ``seen`` are the principals that were looked up for that. Both only grow, so the number of a copy stays.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    to: tuple[Person, ...] = ()
+    seen: tuple[str, ...] = ()
 
 
 class Run(BaseModel):
@@ -72,6 +85,7 @@ class Run(BaseModel):
     rev: int
     gates: tuple[Gate, ...]
     cards: tuple[Card, ...] = ()
+    copies: Copies = Copies()
     mend: bool = False
     resend: bool = False
     resent: int = 0

@@ -30,15 +30,11 @@ def approval_blocks(gate: Gate, budget: int) -> list[Block]:
     Approve stands here only if the tool's whole name and all the arguments do; else it waits behind them, in "View in
     full". What approvers edited comes on top, within `growth`.
     """
-    doc = gate.doc
     parts = [tool_line(gate)]
     why, unread = _reason(gate, budget // REASON_SHARE)
     if why:
         parts.append(quote(why))
-    tool = shown(doc.tool_name, TOOL_BYTES)
-    room = budget - size(tool) - size(why)
-    text, whole = at_a_glance(gate, room)
-    whole = whole and tool == visible(doc.tool_name)
+    text, whole = _call(gate, budget - size(why))
     parts += [code(text), *edited(gate)]
     blocks = [rich(*parts), context(" · ".join(facts(gate)))]
     if not whole:
@@ -48,6 +44,18 @@ def approval_blocks(gate: Gate, budget: int) -> list[Block]:
     if saves_too_much(gate):
         blocks.append(context(words.TOO_LONG_TO_SAVE))
     return [*blocks, _controls(gate, whole=whole, unread=unread)]
+
+
+def read_on_card(gate: Gate, budget: int) -> bool:
+    """Whether all of a call can be read on the card, as `approval_blocks` shows it: nothing cut, nothing masked."""
+    return not gate.hidden and _call(gate, budget - size(_reason(gate, budget // REASON_SHARE)[0]))[1]
+
+
+def _call(gate: Gate, budget: int) -> tuple[str, bool]:
+    """The arguments as they fit beside the tool's name, and whether the whole call is there."""
+    tool = shown(gate.doc.tool_name, TOOL_BYTES)
+    text, whole = at_a_glance(gate, budget - size(tool))
+    return text, whole and tool == visible(gate.doc.tool_name)
 
 
 def growth(gate: Gate, budget: int, own: int) -> int:

@@ -96,10 +96,13 @@ def button(
     style: str | None = None,
     confirm: Block | None = None,
     url: str | None = None,
+    label: str | None = None,
 ) -> Block:
-    """A button. With a ``url`` it opens that page, and the click is told all the same."""
+    """A button. With a ``url`` it opens that page, and the click is told all the same; ``label`` is its name aloud."""
     element: Block = {"type": "button", "text": plain(text), "action_id": action_id}
-    return element | _given(value=value or None, style=style, confirm=confirm, url=url)
+    return element | _given(
+        value=value or None, style=style, confirm=confirm, url=url, accessibility_label=label
+    )
 
 
 def confirm(title: str, text: str, yes: str, no: str) -> Block:

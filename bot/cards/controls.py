@@ -23,6 +23,7 @@ FORM: Final = "form"
 RESPONSE: Final = "response"
 DECLINE: Final = "decline"
 APPROVE: Final = "approve"
+APPROVE_ALL: Final = "approve_all"
 REJECT: Final = "reject"
 REJECT_REASON: Final = "reject_reason"
 ANSWER: Final = "answer"
@@ -37,7 +38,7 @@ PAGE: Final = "page"
 
 VERBS: Final = (
     *(PICK, CHOOSE, OTHER, SUBMIT, FORM, RESPONSE, DECLINE, APPROVE, REJECT, REJECT_REASON, ANSWER),
-    *(FILL, OPEN, DONE, CANCEL, EDIT, ALWAYS, FULL, PAGE),
+    *(APPROVE_ALL, FILL, OPEN, DONE, CANCEL, EDIT, ALWAYS, FULL, PAGE),
 )
 ANY: Final = re.compile(rf"^({'|'.join(VERBS)})(:\d+)?$")
 

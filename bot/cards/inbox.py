@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot import words
+from bot.cards.aloud import name, told_apart
 from bot.cards.blocks import Block, actions, button, context, divider, header, markup, note, overflow, row
 from bot.cards.heading import title_of
 from bot.cards.queries import Query, Which
 from bot.cards.settled import settled_line
 from bot.cards.text import cut, date, glance, mention, size, visible
+from core.copies import FIRST_COPY
 from core.gates import Gate, Kind
 from core.runs import Card, Run, RunStatus
 
@@ -74,7 +76,7 @@ def list_page(
     if filters:
         blocks += [divider(), actions("list/filters", [filter_button(item, query) for item in filters])]
     text = title if waiting or not notes else notes[0]
-    return Page(title, blocks, text, query)
+    return Page(title, told_apart(blocks), text, query)
 
 
 def headed(page: Page) -> list[Block]:
@@ -110,12 +112,13 @@ def _pager(query: Query, further: Query | None) -> list[Block]:
 
 
 def _item_controls(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
-    gate = item.gate
-    found = [button(words.DECIDE if gate.pending else words.DETAILS, DETAILS, f"{gate.id} {query.dump()}")]
+    gate, about = item.gate, what(item.run, item.gate)
+    text = words.DECIDE if gate.pending else words.DETAILS
+    found = [button(text, DETAILS, f"{gate.id} {query.dump()}", label=name(text, about))]
     if item.url:
-        found.append(button(words.OPEN_CARD, LINK, url=item.url))
+        found.append(button(words.OPEN_CARD, LINK, url=item.url, label=name(words.OPEN_CARD, about)))
     if admin and query.which is Which.DEAD:
-        found.append(button(words.REQUEUE, REQUEUE, item.run.id))
+        found.append(button(words.REQUEUE, REQUEUE, item.run.id, label=name(words.REQUEUE, about)))
     elif admin and gate.pending:
         found.append(manage_menu(item.run, gate))
     return found
@@ -128,8 +131,9 @@ def manage_menu(run: Run, gate: Gate) -> Block:
 
 
 def card_of(run: Run, gate: Gate) -> Card | None:
-    """The message that shows a gate."""
-    return next((card for card in run.cards if card.ts and gate.doc.index in card.gates), None)
+    """The message that shows a gate to all who may see it: no copy of somebody's own."""
+    shared = (card for card in run.cards if card.copy_of < FIRST_COPY)
+    return next((card for card in shared if card.ts and gate.doc.index in card.gates), None)
 
 
 def what(run: Run, gate: Gate) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from bot import words
 from bot.cards import controls as c
+from bot.cards.aloud import aloud
 from bot.cards.approval import TOOL_BYTES, approving, facts, rejecting
 from bot.cards.blocks import (
     Block,
@@ -109,7 +110,8 @@ def form(gate: Gate, draft: Draft) -> Block:
         blocks += _choices(number, question, entry, FORM_BYTES // len(questions))
         initial = entry.other[:INPUT_TEXT] if entry.other else None
         element = text_input(TEXT, multiline="\n" in (initial or ""), initial=initial)
-        blocks.append(field(other_block(number), words.FORM_OTHER, element, optional=True))
+        label = words.form_other(visible(question.header))
+        blocks.append(field(other_block(number), label, element, optional=True))
     blocks.append(field(RESPONSE, words.RESPONSE_LABEL, text_input(TEXT), optional=True))
     return prompt(words.FORM_TITLE, blocks, c.FORM, Where(gate.id))
 
@@ -167,7 +169,9 @@ def full(gate: Gate, page: int) -> Block:
     if row := _full_controls(gate, page, len(found)):
         blocks.append(actions(c.block_id(gate.id, 0, "full"), row))
     where = Where(gate.id, page=page)
-    return modal(words.FULL_TITLE, blocks, callback_id=c.FULL, metadata=where.dump(), submit=None)
+    return modal(
+        words.FULL_TITLE, aloud(blocks, [gate]), callback_id=c.FULL, metadata=where.dump(), submit=None
+    )
 
 
 def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:

@@ -6,6 +6,7 @@ import json
 from typing import Final
 
 from bot import words
+from bot.cards.aloud import aloud
 from bot.cards.blocks import Block, actions, button, context, divider, modal, note, row
 from bot.cards.card import LONE_BYTES, SETTLED_MOST, pending_blocks, title
 from bot.cards.deciders import deciders
@@ -53,7 +54,10 @@ def gate_page(item: Waiting, *, admin: bool, back: Query | None, words_above: st
     if run.doc.external_id:
         blocks.append(note(words.EXTERNAL_ID + cut(visible(run.doc.external_id), EXTERNAL_BYTES)))
     blocks.append(divider())
-    blocks += pending_blocks(gate, LONE_BYTES) if gate.pending else settled_blocks(gate, SETTLED_MOST)
+    if gate.pending:
+        blocks += aloud(pending_blocks(gate, LONE_BYTES), [gate])
+    else:
+        blocks += settled_blocks(gate, SETTLED_MOST)
     foot = [button(words.BACK, f"{LIST}:back", (back or Query(Which.ALL)).dump())]
     foot.append(button(words.REFRESH, f"{DETAILS}:again", f"{gate.id} {back.dump() if back else ''}".strip()))
     if item.url:

@@ -16,6 +16,7 @@ import structlog
 from bot.demo.agent import GREETING, DemoAgent
 from bot.sandbox.slack import LocalSlack
 from bot.service import Service
+from core.ending import end
 from core.settings import load_settings
 
 log = structlog.get_logger(__name__)
@@ -96,9 +97,7 @@ async def demo(
                 page = await _page(slack, agent, channel)
                 yield Demo(page, service.web.url, API_KEY, channel)
             finally:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+                await end([task])
 
 
 async def _page(slack: LocalSlack, agent: DemoAgent, channel: str) -> str:

@@ -17,6 +17,8 @@ from bot.cards.controls import Control
 from bot.cards.drafts import Draft, Entry, load_draft
 from bot.cards.edits import editor_text
 from bot.cards.form_modal import form_modal
+from bot.cards.together import refused_together
+from bot.listeners import together
 from bot.listeners.lists import Lists
 from bot.listeners.people import person_of, word_for
 from bot.listeners.surfaces import Surface
@@ -72,6 +74,7 @@ class Actions:
             c.RESPONSE: self._response,
             c.DECLINE: self._decline,
             c.APPROVE: self._approve,
+            c.APPROVE_ALL: self._approve_all,
             c.REJECT: self._reject,
             c.REJECT_REASON: self._reject_with_reason,
             c.EDIT: self._edit,
@@ -219,6 +222,17 @@ class Actions:
         if click.gate.policy.reason == "always":
             return await self._ask_why(click, c.APPROVE)
         return await self._decide(click, Action.APPROVE)
+
+    async def _approve_all(self, click: Click) -> str | None:
+        """List what is to be approved; or, to somebody who may not approve all of it, what that is."""
+        person, run = click.person, shown_run(click.run, self._engine.redaction)
+        gates = await together.as_seen(self._engine, run, click.control.value, person)
+        if refused := await together.refusals(self._engine, click.run, gates, person):
+            view = refused_together(run, refused)
+        else:
+            view = approval_modals.approve_all(run, gates)
+        await click.surface.open(view)
+        return None
 
     async def _reject(self, click: Click) -> str | None:
         if click.gate.policy.reason != "never":

@@ -14,7 +14,7 @@ from bot import words
 from bot.cards.inbox import Waiting, card_of
 from bot.cards.queries import FOR_ADMINS, Position, Query, Which
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
-from bot.slack.delivery import places
+from core.copies import places
 from core.engine import ResumeEngine
 from core.errors import CannotVerify, NotFound
 from core.gates import Gate, Outcome, speaker
@@ -301,7 +301,7 @@ def _standing(channel: str, ts: str) -> Check:
     """Whether a gate's card stands in a channel (with ``ts``: in that thread there, or begins it)."""
 
     async def check(run: Run, gate: Gate) -> bool:
-        threads = {place.thread_ts for place in places(run) if place.channel == channel}
+        threads = {place.thread_ts for place in places(run).values() if place.channel == channel}
         cards = {card.ts for card in run.cards if card.channel == channel}
         if not ts:
             return bool(threads) or bool(cards)

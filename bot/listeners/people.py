@@ -18,6 +18,7 @@ from core.errors import (
     Invalid,
     NotAllowed,
     NotFound,
+    Overtaken,
     SelfApproval,
 )
 from core.gates import Gate
@@ -41,6 +42,8 @@ def word_for(error: AskgateError, person: Person) -> str:
             return words.EXPIRED.format(when=date(gate.deadline))
         case AlreadySettled() if isinstance(gate, Gate) and gate.decision:
             return _already(gate, person)
+        case Overtaken():
+            return words.CHANGED_MEANWHILE
         case ArgumentsChanged():
             return words.ARGUMENTS_CHANGED
         case SelfApproval():

@@ -270,6 +270,16 @@ class LocalSlack:
         """Ask an app's Socket Mode connections to reconnect; returns how many there were."""
         return await self.links.disconnect((app or self.app).id, reason)
 
+    def hush_sockets(self, app: App | None = None, *, dead: bool = False) -> int:
+        """Stop pinging over an app's open Socket Mode connections; returns how many there are.
+
+        ``dead``: they read nothing any more either, as when a network drops everything and says so to nobody.
+        """
+        links = self.links.open_links((app or self.app).id)
+        for link in links:
+            link.silent, link.dead = True, dead
+        return len(links)
+
     def _id(self, name: str) -> str:
         user = self.world.user_named(name)
         if user is None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import structlog
 
 from bot.cards.card import Message, moved, pack, render
+from bot.slack.audience import Audience
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
 from core.agenda import TryAgain
+from core.copies import OWN, link_for, origin, own_cards, places, refusal
 from core.engine import ResumeEngine
 from core.errors import NotFound
 from core.places import Place
@@ -27,12 +29,14 @@ log = structlog.get_logger(__name__)
 class Delivery:
     """Posts and updates cards. It holds no state: what is where, and what it shows, is in the store.
 
-    A run has one copy of its card, in its own place; after an escalation that names a place, another one there.
+    Where a run's card belongs is what `places` says: its own place, that of an escalation, and the DMs of people who
+    see neither.
     """
 
-    def __init__(self, engine: ResumeEngine, slack: Slack) -> None:
+    def __init__(self, engine: ResumeEngine, slack: Slack, audience: Audience) -> None:
         self._engine = engine
         self._slack = slack
+        self._audience = audience
 
     async def card(self, run_id: str, tries: int) -> None:
         """Draw a run's card as the run is at this moment. Raises TryAgain if Slack is busy, or more is to be posted."""
@@ -42,21 +46,39 @@ class Delivery:
             return
         if run.resend:
             run = await self._moved(run)
-        mend, busy = run.mend, None
-        for copy, place in enumerate(places(run)):
+        mend = run.mend
+        run = await self._bring_all(run, places(run), mend=mend, tries=tries)
+        if await self._end_unshown(run):
+            run = await self._run(run_id)
+        copies, unsure = await self._audience.of(run)
+        if copies != run.copies:
+            await self._keep(run, run.cards, copies=copies)
+            there, run = places(run), run.model_copy(update={"copies": copies})
+            more = {copy: place for copy, place in places(run).items() if copy not in there}
+            run = await self._bring_all(run, more, mend=False, tries=tries)
+        for gate in run.gates:
+            if code := self._audience.lost(run, gate):
+                await self._engine.undeliverable(run.id, code, index=gate.doc.index)
+        if mend:
+            await self._keep(run, run.cards, mended=True)
+        if any(_missing(run, copy) and _wanted(run, copy) for copy in places(run)):
+            raise TryAgain(0)
+        if unsure:
+            raise TryAgain
+
+    async def _bring_all(self, run: Run, to: Mapping[int, Place], *, mend: bool, tries: int) -> Run:
+        """Bring the card to these places. Raises TryAgain if Slack is busy at one of them."""
+        busy = None
+        for copy, place in to.items():
             try:
                 run = await self._bring(run, copy, place, mend=mend, looking=tries > 1)
             except SlackBusy as error:
-                # the other copy may be in a channel where things go better
-                log.warning("card.later", run=run_id, copy=copy, code=error.code, tries=tries)
-                run, busy = await self._run(run_id), busy or error
+                # another copy may be in a channel where things go better
+                log.warning("card.later", run=run.id, copy=copy, code=error.code, tries=tries)
+                run, busy = await self._run(run.id), busy or error
         if busy:
             raise TryAgain(busy.in_ms) from busy
-        await self._end_unshown(run)
-        if mend:
-            await self._keep(run, run.cards, mended=True)
-        if any(_missing(run, copy) and _wanted(run, copy) for copy in range(len(places(run)))):
-            raise TryAgain(0)
+        return run
 
     async def _run(self, run_id: str) -> Run:
         """The run as people may see it. Raises NotFound."""
@@ -94,11 +116,26 @@ class Delivery:
         """Post what is missing of one copy, then bring every message of it up to the present state."""
         if _missing(run, copy) and (looking or _wanted(run, copy)):
             try:
+                run = await self._with_link(run, copy)
                 await self._post(run, copy, place, _parts(run, copy), looking=looking)
             except (SlackRefused, SlackGone) as refused:
                 await self._never(run.id, copy, place, refused.code)
             run = await self._run(run.id)
         return await self._update(run, copy, place, mend=mend)
+
+    async def _with_link(self, run: Run, copy: int) -> Run:
+        """The run with the address of its first message, if a copy is to lead there and it is not known yet."""
+        card = origin(run)
+        if copy == OWN or card is None or card.url:
+            return run
+        try:
+            url = await self._slack.permalink(card.channel, card.ts)
+        except (SlackBusy, SlackGone, SlackRefused) as error:
+            # the copy is as good without it, and gets it with the next change
+            log.warning("card.no_link", run=run.id, code=error.code)
+            return run
+        cards = [one.model_copy(update={"url": url}) if one is card else one for one in own_cards(run, OWN)]
+        return await self._remember(run, OWN, cards)
 
     async def _post(
         self, run: Run, copy: int, place: Place, parts: Sequence[tuple[int, ...]], *, looking: bool
@@ -109,7 +146,7 @@ class Delivery:
         """
         own, had = own_cards(run, copy), len(own_cards(run, copy))
         channel = own[0].channel if own else place.channel or await self._slack.open_dm(place.user or "")
-        messages = render(run, parts)
+        messages = render(run, parts, link=link_for(run, copy))
         for number in range(had, min(len(parts), had + POSTS)):
             thread_ts = place.thread_ts or (own[0].ts if own else None)
             payload = _payload(run, copy, number)
@@ -134,7 +171,7 @@ class Delivery:
         """Bring every message that does not show the present state up to it. What Slack refuses is left as it is."""
         cards, before = own_cards(run, copy), own_cards(run, copy)
         there = [number for number, card in enumerate(cards) if card.ts]
-        messages = render(run, [cards[number].gates for number in there])
+        messages = render(run, [cards[number].gates for number in there], link=link_for(run, copy))
         failed = None
         for number, message in zip(there, messages, strict=True):
             card = cards[number]
@@ -154,7 +191,7 @@ class Delivery:
 
     async def _show(self, run: Run, card: Card, number: int, message: Message, place: Place) -> Card:
         """Change a message; where it is gone and still wanted, post it again."""
-        ts = card.ts
+        ts, url = card.ts, card.url
         try:
             await self._slack.update(card.channel, ts, message)
         except SlackGone as gone:
@@ -162,7 +199,8 @@ class Delivery:
             if run.open:
                 payload = _payload(run, card.copy_of, number) | {"again": ts}
                 ts = await self._slack.post(card.channel, message, thread_ts=place.thread_ts, payload=payload)
-        return card.model_copy(update={"ts": ts, "shown": _digest(message), "refused": ""})
+                url = ""
+        return card.model_copy(update={"ts": ts, "url": url, "shown": _digest(message), "refused": ""})
 
     async def _never(self, run_id: str, copy: int, place: Place, code: str) -> None:
         """Remember that Slack will not take the rest of a copy, so that it is not asked again with each change."""
@@ -170,11 +208,13 @@ class Delivery:
         mark = Card(channel=place.channel or place.user or "", ts="", gates=(), copy_of=copy, refused=code)
         await self._remember(run, copy, [*own_cards(run, copy), mark], failed=code)
 
-    async def _end_unshown(self, run: Run) -> None:
+    async def _end_unshown(self, run: Run) -> bool:
         """End what waits if Slack refuses a part of every copy. What is stored says so, also to the next who comes."""
-        refusals = [_refusal(run, copy) for copy in range(len(places(run)))]
-        if run.open and refusals and all(refusals):
+        refusals = [refusal(run, copy) for copy in places(run)]
+        unshown = run.open and bool(refusals) and all(refusals)
+        if unshown:
             await self._engine.undeliverable(run.id, refusals[-1])
+        return unshown
 
     async def _remember(
         self, run: Run, copy: int, own: Sequence[Card], *, event: str = "", failed: str | None = None
@@ -202,19 +242,6 @@ class Delivery:
             log.error("card.left_over", channel=channel, ts=ts, code=error.code)
 
 
-def places(run: Run) -> list[Place]:
-    """Where a run's card belongs at this moment: its own place, then the one that it was escalated to."""
-    found = [run.doc.place] if run.doc.place else []
-    if run.escalated and run.doc.escalate and run.doc.escalate.place not in (None, run.doc.place):
-        found.append(run.doc.escalate.place)
-    return [place for place in found if place]
-
-
-def own_cards(run: Run, copy: int) -> list[Card]:
-    """The messages of one copy of a run's card, in their order."""
-    return [card for card in run.cards if card.copy_of == copy]
-
-
 def _missing(run: Run, copy: int) -> bool:
     """Whether some messages of this copy are not there yet, and Slack has not said that it will not take them."""
     own = own_cards(run, copy)
@@ -223,12 +250,7 @@ def _missing(run: Run, copy: int) -> bool:
 
 def _wanted(run: Run, copy: int) -> bool:
     """Whether a message that is not there yet is to be posted. A copy is there to be acted on, not for the record."""
-    return run.open or copy == 0
-
-
-def _refusal(run: Run, copy: int) -> str:
-    """Slack's word for why it does not show some of this copy, or nothing."""
-    return next((card.refused for card in own_cards(run, copy) if card.refused), "")
+    return run.open or copy == OWN
 
 
 def _payload(run: Run, copy: int, number: int) -> dict[str, object]:

@@ -12,8 +12,8 @@ from bot.cards.blocks import markup
 from bot.cards.card import Message, title
 from bot.cards.text import date, escape
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
-from bot.slack.delivery import places
 from core.agenda import TryAgain
+from core.copies import thread_of
 from core.engine import ResumeEngine
 from core.gates import Gate, Kind
 from core.policy import TEAM, USER, Person
@@ -55,7 +55,7 @@ class Reminders:
 
     async def _post(self, run: Run, card: Card, number: int, *, looking: bool) -> None:
         """Post a reminder, unless an earlier try did. One that Slack refuses is left out: the card still stands."""
-        thread_ts = places(run)[card.copy_of].thread_ts or card.ts
+        thread_ts = thread_of(run, card)
         payload = {"run": run.id, "reminder": number}
         try:
             if looking and await self._slack.find(

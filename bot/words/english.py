@@ -12,6 +12,7 @@ from core.gates import Action, Decision, Outcome
 
 # buttons: people and tests find things by these words
 APPROVE: Final = "Approve"
+APPROVE_ALL_TITLE: Final = "Approve all"
 REJECT: Final = "Reject"
 REJECT_WITH_REASON: Final = "Reject with reason…"
 VIEW_IN_FULL: Final = "View in full…"
@@ -35,6 +36,15 @@ OPEN_LINK: Final = "Open the page"
 
 def open_link(host: str) -> str:
     return f"Open {host}"
+
+
+def about(label: str, what: str) -> str:
+    """A button's name for who hears it and sees nothing around it."""
+    return f"{label}: {what}"
+
+
+def approve_all(count: int) -> str:
+    return f"Approve all {count}"
 
 
 # what Cancel asks back
@@ -113,6 +123,12 @@ RISKS: Final = {
     "high": "⚠️ Risk: *high*",
     "extra_high": "🛑 Risk: *extra high*",
 }
+PLAIN_RISKS: Final = {
+    "low": "risk low",
+    "medium": "risk medium",
+    "high": "⚠️ risk high",
+    "extra_high": "🛑 risk extra high",
+}
 NOBODY: Final = {
     Outcome.EXPIRED: "nobody decided in time",
     Outcome.CANCELLED: "nobody decided",
@@ -138,6 +154,20 @@ def escalated(where: str) -> str:
     return f"*Escalated* to {where}" if where else "*Escalated*"
 
 
+def copy_of(where: str, url: str) -> str:
+    """Said on a copy. ``where`` is a mention of the channel that the card stands in, ``url`` the card's address."""
+    return f"From {where}: <{url}|go to the thread>"
+
+
+def host_refused(error: str) -> str:
+    """``error`` is what the host said, or empty."""
+    return "⚠️ The agent's host refused this" + (f": {error}" if error else ".")
+
+
+def host_moved_on(error: str) -> str:
+    return "⚠️ The agent had moved on before this reached it" + (f": {error}" if error else ".")
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Approved by @ana, Today at 10:00` as markup."""
     outcome = decision.outcome
@@ -148,7 +178,12 @@ def settled_line(decision: Decision, who: str, when: str) -> str:
 
 
 def via(word: str) -> str:
-    return {"api": " · over the API", "clock": "", "slack": "", "host": ""}.get(word, f" · {word}")
+    return {"api": " · over the API", "clock": "", "slack": " · in Slack", "host": ""}.get(word, f" · {word}")
+
+
+def picked(count: int) -> str:
+    """In front of the options of a multi select that somebody has picked."""
+    return f"{count} picked: "
 
 
 def progress(done: int, count: int, who: str) -> str:
@@ -169,7 +204,7 @@ def continued(number: int, count: int) -> str:
 
 
 DECIDERS: Final = {
-    "channel": "members of this channel",
+    "channel": "members of the channel it was asked in",
     "anyone": "anyone in this workspace",
     "admins": "askgate's admins",
 }
@@ -203,6 +238,10 @@ def votes_against(reject: int, need: int, names: str) -> str:
 
 def digest(short: str) -> str:
     return f"Arguments `{short}`"
+
+
+def plain_digest(short: str) -> str:
+    return f"arguments {short}"
 
 
 def hidden(count: int) -> str:
@@ -252,6 +291,9 @@ ALREADY_YOU: Final = "You have already {what} this, {when}."
 VOTED_ALREADY: Final = "You have {what} this already. It takes somebody else as well."
 PICK_KEPT: Final = "Your pick is kept. It is not submitted yet."
 ARGUMENTS_CHANGED: Final = "The arguments changed since you read them. Read the card again, then decide."
+CHANGED_MEANWHILE: Final = (
+    "Some of this was decided or changed meanwhile, so nothing was approved. Read the card again."
+)
 CHOOSE_FIRST: Final = "Choose at least one first, then Submit."
 NOTHING_PICKED: Final = "Pick an answer to every question first: {done} of {count} so far."
 MODAL_FAILED: Final = "Slack could not open that. Nothing was changed; click again."
@@ -310,7 +352,16 @@ EDIT_VOIDS: Final = "You approve what stands here. Whoever voted on the old argu
 ALWAYS_TITLE: Final = "Approve always"
 ALWAYS_TEXT: Final = "This call is approved, and the agent's host saves this, so that it need not ask again:"
 ALWAYS_NOTHING: Final = "This call is approved for always. The agent's host does not say what it saves."
+APPROVE_ALL_TEXT: Final = "All of these calls are approved, each with the arguments that stand on the card:"
+APPROVE_ALL_VOTES: Final = "Where it takes more people than you, this is your vote."
+APPROVE_ALL_NOT: Final = "You may not approve all of these, so nothing was approved. Not yours to approve:"
 SETTLED_TITLE: Final = "Settled"
+REFUSED_TITLE: Final = "Not done"
+
+
+def form_other(header: str) -> str:
+    """The label of the field for a text of one's own, at the question with this header."""
+    return f"{FORM_OTHER}: {header}"
 
 
 def page(number: int, count: int) -> str:
@@ -414,7 +465,6 @@ CANCEL_TEXT: Final = (
 CANCEL_LABEL: Final = "Why (if you like to say)"
 BACK_OUT: Final = "Back"
 DONE_TITLE: Final = "Done"
-REFUSED_TITLE: Final = "Not done"
 
 
 def not_taken_up() -> str:

@@ -12,6 +12,7 @@ from core.gates import Action, Decision, Outcome
 
 # buttons: people and tests find things by these words
 APPROVE: Final = "Aprobar"
+APPROVE_ALL_TITLE: Final = "Aprobar todo"
 REJECT: Final = "Rechazar"
 REJECT_WITH_REASON: Final = "Rechazar con motivo…"
 VIEW_IN_FULL: Final = "Ver completo…"
@@ -35,6 +36,15 @@ OPEN_LINK: Final = "Abrir la página"
 
 def open_link(host: str) -> str:
     return f"Abrir {host}"
+
+
+def about(label: str, what: str) -> str:
+    """A button's name for who hears it and sees nothing around it."""
+    return f"{label}: {what}"
+
+
+def approve_all(count: int) -> str:
+    return f"Aprobar las {count}"
 
 
 # what Cancel asks back
@@ -111,6 +121,12 @@ RISKS: Final = {
     "high": "⚠️ Riesgo: *alto*",
     "extra_high": "🛑 Riesgo: *muy alto*",
 }
+PLAIN_RISKS: Final = {
+    "low": "riesgo bajo",
+    "medium": "riesgo medio",
+    "high": "⚠️ riesgo alto",
+    "extra_high": "🛑 riesgo muy alto",
+}
 NOBODY: Final = {
     Outcome.EXPIRED: "nadie decidió a tiempo",
     Outcome.CANCELLED: "nadie decidió",
@@ -136,6 +152,21 @@ def escalated(where: str) -> str:
     return f"*Escalado* a {where}" if where else "*Escalado*"
 
 
+def copy_of(where: str, url: str) -> str:
+    """Said on a copy. ``where`` is a mention of the channel that the card stands in, ``url`` the card's address."""
+    return f"De {where}: <{url}|ir al hilo>"
+
+
+def host_refused(error: str) -> str:
+    return "⚠️ El sistema del agente lo rechazó" + (f": {error}" if error else ".")
+
+
+def host_moved_on(error: str) -> str:
+    return "⚠️ El agente ya había seguido adelante antes de que esto le llegara" + (
+        f": {error}" if error else "."
+    )
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Aprobado por @ana · hoy a las 10:00` as markup."""
     outcome = decision.outcome
@@ -146,7 +177,12 @@ def settled_line(decision: Decision, who: str, when: str) -> str:
 
 
 def via(word: str) -> str:
-    return {"api": " · por la API", "clock": "", "slack": "", "host": ""}.get(word, f" · {word}")
+    return {"api": " · por la API", "clock": "", "slack": " · en Slack", "host": ""}.get(word, f" · {word}")
+
+
+def picked(count: int) -> str:
+    """In front of the options of a multi select that somebody has picked."""
+    return f"{count} elegidas: "
 
 
 def progress(done: int, count: int, who: str) -> str:
@@ -167,7 +203,7 @@ def continued(number: int, count: int) -> str:
 
 
 DECIDERS: Final = {
-    "channel": "miembros de este canal",
+    "channel": "miembros del canal en que se preguntó",
     "anyone": "cualquiera de este espacio de trabajo",
     "admins": "los administradores de askgate",
 }
@@ -201,6 +237,10 @@ def votes_against(reject: int, need: int, names: str) -> str:
 
 def digest(short: str) -> str:
     return f"Argumentos `{short}`"
+
+
+def plain_digest(short: str) -> str:
+    return f"argumentos {short}"
 
 
 def hidden(count: int) -> str:
@@ -255,6 +295,9 @@ ALREADY_YOU: Final = "Ya lo has {what} ({when})."
 VOTED_ALREADY: Final = "Ya lo has {what}. Hace falta alguien más."
 PICK_KEPT: Final = "Tu elección se ha guardado. Todavía no se ha enviado."
 ARGUMENTS_CHANGED: Final = "Los argumentos han cambiado desde que los leíste. Vuelve a leerlos y decide."
+CHANGED_MEANWHILE: Final = (
+    "Mientras tanto se decidió o cambió algo de esto, así que no se aprobó nada. Lee la tarjeta de nuevo."
+)
 CHOOSE_FIRST: Final = "Elige primero al menos una y luego Enviar."
 NOTHING_PICKED: Final = "Responde primero a todas las preguntas: llevas {done} de {count}."
 MODAL_FAILED: Final = "Slack no ha podido abrirlo. No ha cambiado nada; vuelve a hacer clic."
@@ -317,7 +360,18 @@ ALWAYS_TEXT: Final = (
     "Esta llamada queda aprobada y el sistema del agente guarda esto para no tener que volver a preguntar:"
 )
 ALWAYS_NOTHING: Final = "Esta llamada queda aprobada para siempre. El sistema del agente no dice qué guarda."
+APPROVE_ALL_TEXT: Final = (
+    "Se aprueban todas estas llamadas, cada una con los argumentos que muestra la tarjeta:"
+)
+APPROVE_ALL_VOTES: Final = "Donde hace falta más gente que tú, este es tu voto."
+APPROVE_ALL_NOT: Final = "No puedes aprobarlas todas, así que no se aprobó nada. No te toca aprobar:"
 SETTLED_TITLE: Final = "Resuelto"
+REFUSED_TITLE: Final = "No se hizo"
+
+
+def form_other(header: str) -> str:
+    """The label of the field for a text of one's own, at the question with this header."""
+    return f"{FORM_OTHER}: {header}"
 
 
 def page(number: int, count: int) -> str:
@@ -428,7 +482,6 @@ CANCEL_TEXT: Final = (
 CANCEL_LABEL: Final = "Por qué (si quieres decirlo)"
 BACK_OUT: Final = "Volver"
 DONE_TITLE: Final = "Hecho"
-REFUSED_TITLE: Final = "No se ha hecho"
 
 
 def not_taken_up() -> str:

@@ -10,8 +10,9 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from core.gates import Decision, Edit, Gate, GateDoc, Outcome, Vote
-from core.policy import Policy
-from core.runs import Card, Run, RunDoc, RunStatus
+from core.ids import gate_id
+from core.policy import Policy, names_people
+from core.runs import Card, Copies, Run, RunDoc, RunStatus
 
 KEPT: Final = 4096
 """Documents that are kept as they were parsed."""
@@ -25,7 +26,7 @@ def run_fields(
     """The fields of a run that waits, as a flat list of names and values. ``callback`` is JSON text, secret and all."""
     fields = [
         "doc",
-        doc.model_dump_json(exclude_defaults=True),
+        doc.model_dump_json(exclude_defaults=True, exclude={"id", "host", "size"}),
         "host",
         doc.host,
         "n",
@@ -33,19 +34,24 @@ def run_fields(
         "open",
         str(len(gates)),
     ]
-    fields += ["placed", "1" if doc.place else "0", "index", " ".join(index)]
+    # whoever is named gets the card in a DM, if there is no channel to see it in
+    placed = doc.place is not None or any(names_people(gate.policy.deciders) for gate in gates)
+    fields += ["placed", "1" if placed else "0", "index", " ".join(index)]
     if callback is not None:
         fields += ["callback", callback]
     for gate in gates:
-        fields += [f"{gate.index}:doc", gate.model_dump_json(exclude_defaults=True)]
+        fields += [
+            f"{gate.index}:doc",
+            gate.model_dump_json(exclude_defaults=True, exclude={"id", "index"}),
+        ]
         fields += [f"{gate.index}:status", "pending", f"{gate.index}:rev", "1"]
         fields += [f"{gate.index}:deadline", str(deadline)]
     return fields
 
 
-def load_run(fields: Mapping[str, str]) -> Run:
+def load_run(run_id: str, fields: Mapping[str, str]) -> Run:
     """A run from its fields. What the scripts wrote is not checked again: each part was when it was made."""
-    doc = _run_doc(fields["doc"])
+    doc = load_run_doc(run_id, fields["doc"], fields["host"], fields["n"])
     drafts = _drafts(fields)
     reopened_at = int(fields["reopened"]) if "reopened" in fields else None
     return Run.model_construct(
@@ -53,10 +59,11 @@ def load_run(fields: Mapping[str, str]) -> Run:
         status=RunStatus(fields["status"]),
         rev=int(fields["rev"]),
         gates=tuple(
-            _load_gate(fields, index, doc.created_at, reopened_at, drafts.get(index, {}))
+            _load_gate(run_id, fields, index, doc.created_at, reopened_at, drafts.get(index, {}))
             for index in range(int(fields["n"]))
         ),
         cards=tuple(Card.model_validate(card) for card in json.loads(fields.get("cards", "[]"))),
+        copies=Copies.model_validate_json(fields["copies"]) if "copies" in fields else Copies(),
         mend=fields.get("mend") == "1",
         resend=fields.get("resend") == "1",
         resent=int(fields.get("resent", "0")),
@@ -70,6 +77,7 @@ def load_run(fields: Mapping[str, str]) -> Run:
 
 
 def _load_gate(
+    run_id: str,
     fields: Mapping[str, str],
     index: int,
     created_at: int,
@@ -77,7 +85,7 @@ def _load_gate(
     drafts: dict[str, JsonValue],
 ) -> Gate:
     decision, policy, edited = (fields.get(f"{index}:{name}") for name in ("decision", "policy", "args"))
-    doc, status = _gate_doc(fields[f"{index}:doc"]), fields[f"{index}:status"]
+    doc, status = load_gate_doc(run_id, index, fields[f"{index}:doc"]), fields[f"{index}:status"]
     return Gate.model_construct(
         doc=doc,
         policy=Policy.model_validate_json(policy) if policy else doc.policy,
@@ -106,11 +114,18 @@ def _drafts(fields: Mapping[str, str]) -> dict[int, dict[str, JsonValue]]:
     return found
 
 
-def _run_doc(text: str) -> RunDoc:
+# a document does not say again what its key, its field or a field beside it says: of a lone gate that is a tenth
+
+
+def load_run_doc(run_id: str, text: str, host: str, size: str) -> RunDoc:
+    """A run's document from its text and what stands beside it."""
+    text = f'{{"id":"{run_id}","host":{json.dumps(host)},"size":{size},{text[1:]}'
     return _kept_run_doc(text) if len(text) <= KEPT_CHARS else RunDoc.model_validate_json(text)
 
 
-def _gate_doc(text: str) -> GateDoc:
+def load_gate_doc(run_id: str, index: int, text: str) -> GateDoc:
+    """A gate's document from its text."""
+    text = f'{{"id":"{gate_id(run_id, index)}","index":{index},{text[1:]}'
     return _kept_gate_doc(text) if len(text) <= KEPT_CHARS else GateDoc.model_validate_json(text)
 
 

@@ -27,7 +27,7 @@ class Keys:
         return f"{self.base}:run:{run_id}"
 
     def trail(self, run_id: str) -> str:
-        """List: the ids of the run's audit events. Apart from the run, because refusals can make it long."""
+        """List: the ids of the run's audit events after those that opened it. Apart, for refusals can make it long."""
         return f"{self.base}:trail:{run_id}"
 
     def state(self, run_id: str) -> str:
@@ -112,6 +112,11 @@ class Keys:
     def idempotency(self, scope: str, key: str) -> str:
         """String: what an Idempotency-Key made. The text is hashed, so any of it will do."""
         return f"{self.base}:idem:{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:40]}"
+
+
+def event_key(event: str) -> str:
+    """String: who does an event of the chat system, or that it was done. By itself: no script touches it."""
+    return f"ag:event:{event}"
 
 
 def leases(queue: str) -> str:

@@ -85,17 +85,6 @@ async def test_the_home_shows_a_person_what_is_theirs_to_decide(world: World) ->
     assert words.HOME_EMPTY in world.eve.text(await world.slack.wait_for(lambda: world.eve.home or {}))
 
 
-async def test_an_event_that_comes_twice_leaves_one_right_home(world: World) -> None:
-    await open_three(world)
-    world.slack.courier.ack_within_s = 0.3
-    world.slack.fail("views.publish", delay=0.5)
-    await world.ana.open_home()
-    await world.slack.quiet()
-    await world.slack.wait_for(lambda: len(world.slack.called("views.publish")) >= 2)
-    assert all(call.ok for call in world.slack.called("views.publish"))
-    assert "for_ana" in world.ana.text(world.ana.home or {})
-
-
 async def test_a_home_that_slack_does_not_take_comes_with_the_next_opening(world: World) -> None:
     world.slack.fail("views.publish", status=500)
     await world.ana.open_home()

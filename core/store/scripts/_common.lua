@@ -47,7 +47,8 @@ end
 -- Appends audit events: each is {event, gate (false: it is about the run), fields}. `fields` is JSON text behind the first
 -- fields, each with a comma before it. The link to the event before is SHA-1, the one digest that a script can make.
 local digest, audit_ms -- of the newest event, once it was looked up
-local function audit_all(events)
+-- Returns the ids of their entries.
+local function append(events)
   if not audit_ms then
     local head = redis.call('HMGET', HEAD, 'digest', 'ms')
     digest, audit_ms = head[1] or '', string.format('%.0f', math.max(now, tonumber(head[2] or '0')))
@@ -60,7 +61,12 @@ local function audit_all(events)
     digest = redis.sha1hex(line)
   end
   redis.call('HSET', HEAD, 'digest', digest, 'ms', audit_ms)
-  redis.call('RPUSH', TRAIL, unpack(ids))
+  return ids
+end
+
+-- The same, for readers of the run's own events to find.
+local function audit_all(events)
+  redis.call('RPUSH', TRAIL, unpack(append(events)))
 end
 
 local function audit(event, gate, fields)

@@ -1,0 +1,16 @@
+"""From a block of the file of hosts to the adapter that serves it."""
+
+from __future__ import annotations
+
+from core.clock import Clock
+from core.hosts.base import Host
+from core.hosts.config import HostConfig, MotusConfig
+from core.hosts.motus.host import MotusHost
+
+
+def adapter(config: HostConfig, clock: Clock) -> Host:
+    """The adapter of a block. Raises TypeError for a block of no kind."""
+    match config:
+        case MotusConfig():
+            return MotusHost(config, clock)
+    raise TypeError(f"there is no adapter for {type(config).__name__}")
