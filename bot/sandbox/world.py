@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bot.sandbox.changes import Changes
+from bot.sandbox.files import File, Files
 from bot.sandbox.messages import Message, Messages, Values
 
 Json = dict[str, Any]
@@ -85,6 +86,10 @@ class App:
     shortcuts: list[Shortcut] = field(default_factory=list)
     events: frozenset[str] = frozenset(("message", "app_mention", "app_home_opened"))
     """The event types that the app subscribes to."""
+    scopes: frozenset[str] | None = None
+    """What its bot token may do; None for an app that was installed without a word about it, which may do all."""
+    manifest: Json | None = None
+    """What the app was made from."""
 
 
 @dataclass(slots=True)
@@ -129,12 +134,15 @@ class World:
         self.sights = Changes()
         """Rings only after what somebody could see."""
         self.url = ""
+        self.config_token = ""
+        """A configuration token, with which manifests are read (Slack: app manifests)."""
         self.teams: dict[str, str] = {TEAM: "Local"}
         self.users: dict[str, User] = {}
         self.channels: dict[str, Channel] = {}
         self.groups: dict[str, Group] = {}
         self.apps: dict[str, App] = {}
         self.messages = Messages()
+        self.files = Files()
         self.views: dict[str, View] = {}
         self.stacks: dict[str, list[str]] = {}
         """user -> ids of the open modal's views, the visible one last."""
@@ -267,15 +275,8 @@ class World:
         draft.replace(self._persist)
 
     def _dump(self) -> Json:
-        secret = {
-            "bot_token",
-            "app_token",
-            "signing_secret",
-            "request_url",
-            "commands",
-            "shortcuts",
-            "events",
-        }
+        secret = {"bot_token", "app_token", "signing_secret", "request_url", "commands", "events"}
+        secret |= {"scopes", "manifest", "shortcuts"}
         return {
             "ids": self._ids,
             "last_us": self._last_us,
@@ -288,6 +289,7 @@ class World:
                 for app in self.apps.values()
             ],
             "messages": [asdict(message) for message in self.messages],
+            "files": [asdict(file) for file in self.files],
             "views": [asdict(view) for view in self.views.values()],
             "stacks": self.stacks,
             "homes": self.homes,
@@ -305,3 +307,5 @@ class World:
         self.response_urls = {row["id"]: ResponseUrl(**row) for row in saved["response_urls"]}
         for row in saved["messages"]:
             self.messages.add(Message(**row))
+        for row in saved.get("files", ()):
+            self.files.keep(File(**row))

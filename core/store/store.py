@@ -21,7 +21,7 @@ from core.settings import Wait
 from core.store import lua
 from core.store.audit import AuditLog
 from core.store.batch import Batched
-from core.store.codec import load_run, run_fields, spliced
+from core.store.codec import json_text, load_run, run_fields, spliced
 from core.store.connect import Client
 from core.store.events import Events
 from core.store.expiries import Expiries
@@ -167,13 +167,8 @@ class Store:
 
         Returns what became of it, the gate that it failed at (or -1), and the run as it is then.
         """
-        command = {
-            "items": items,
-            "by": json.dumps(by),
-            "via": via,
-            "said_most": SAID_MOST,
-            "said_kept": SAID_MS,
-        }
+        command: dict[str, Any] = {"items": items, "by": json_text(by), "via": via}
+        command |= {"said_most": SAID_MOST, "said_kept": SAID_MS}
         said = [self.keys_of(run.id).said(items[0]["person"])]
         word, index, *rest = await self.about_run(lua.DECIDE, run, command, said)
         flat = rest[0] if rest else []
@@ -196,7 +191,7 @@ class Store:
         }
         policies = (changed.get(gate.doc.index, gate.policy) for gate in run.gates)
         names = tuple(dict.fromkeys((*run.index, *index_names(run.doc, policies))))
-        command: dict[str, Any] = {"items": items, "event": event, "by": json.dumps(by), "via": via}
+        command: dict[str, Any] = {"items": items, "event": event, "by": json_text(by), "via": via}
         command |= {"index": " ".join(names), "made": run.doc.created_at}
         if flag:
             command["flag"] = flag
@@ -457,7 +452,7 @@ class Store:
         names += map(keys.index, index)
         cmd["last_index"] = len(names)
         names += behind
-        args = [json.dumps(cmd, ensure_ascii=False)]
+        args = [json_text(cmd)]
         async with reachable():
             if self._wait and script.waits:
                 return await script.replicated(self._redis, names, args, wait=self._wait, mark=keys.mark)
