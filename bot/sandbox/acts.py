@@ -172,16 +172,27 @@ class Acts:
             raise Impossible("a message needs text")
         if thread_ts is not None and self.world.find(channel.id, thread_ts) is None:
             raise Impossible(f"no message to reply to at {thread_ts}")
-        text = _sound(text)
-        for mark, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-            text = text.replace(mark, entity)
-        text = re.sub(r"@([\w.-]+)", self._mention, text)
+        text = self._escaped(_sound(text))
         message = Message(channel.id, self.world.new_ts(), user.id, text, thread_ts=thread_ts)
         return self.world.add(message)
 
-    def _mention(self, found: re.Match[str]) -> str:
-        user = self.world.user_named(found[1])
-        return f"<@{user.id}>" if user else found[0]
+    def _escaped(self, text: str, *, named: bool = False) -> str:
+        """Text as Slack sends it on: entities, and mentions of whom `@` or `#` names; ``named``: with the name."""
+        for mark, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+            text = text.replace(mark, entity)
+
+        def mention(found: re.Match[str]) -> str:
+            mark, name = found.groups()
+            label = f"|{name}" if named else ""
+            if mark == "#":
+                channel = self.world.channel_named(name)
+                return f"<#{channel.id}{label}>" if channel else found[0]
+            if user := self.world.user_named(name):
+                return f"<@{user.id}{label}>"
+            group = next((group for group in self.world.groups.values() if group.handle == name), None)
+            return f"<!subteam^{group.id}|@{name}>" if group else found[0]
+
+        return re.sub(r"(?<!\w)([@#])([\w.-]+)", mention, text)
 
     def announce(self, message: Message) -> None:
         """Tell every app in the conversation about a message, and an app that is mentioned once more."""
@@ -199,10 +210,12 @@ class Acts:
         user = self._user(user_id)
         channel = self._channel(user, channel_id)
         apps = self.world.apps.values()
-        app = next((a for a in apps if any(c.command == command for c in a.commands)), None)
-        if app is None:
+        found = next(((a, c) for a in apps for c in a.commands if c.command == command), None)
+        if found is None:
             return Done(False, error=f"{command} is not a valid command")
-        form = payloads.command_form(self.world, app, user, channel, command, _sound(text))
+        app, known = found
+        text = self._escaped(_sound(text), named=True) if known.should_escape else _sound(text)
+        form = payloads.command_form(self.world, app, user, channel, command, text)
         reply = await self.courier.command(app, form)
         if reply.error is None and isinstance(reply.body, dict) and reply.body:
             try:
