@@ -15,6 +15,7 @@ from bot.listeners.actions import Actions
 from bot.listeners.commands import Gates
 from bot.listeners.home import Home
 from bot.listeners.inbox import Inbox
+from bot.listeners.replies import Replies
 from bot.listeners.views import Views
 from bot.slack.client import Slack
 from core.engine import ResumeEngine
@@ -42,6 +43,7 @@ def build_app(engine: ResumeEngine, client: AsyncWebClient, *, signing_secret: s
     Views(engine).register(app)
     Gates(inbox).register(app)
     Home(slack, inbox).register(app)
+    Replies(engine, slack).register(app)
     app.event(_ANY_EVENT)(_heard)
     app.error(_failed)
     return app
