@@ -32,6 +32,8 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
     "conversations.members": _for_each_kind("read"),
     "conversations.open": ("im:write",),
     "conversations.replies": _for_each_kind("history"),
+    "files.completeUploadExternal": ("files:write",),
+    "files.getUploadURLExternal": ("files:write",),
     "usergroups.users.list": ("usergroups:read",),
     "views.open": (),
     "views.publish": (),

@@ -40,6 +40,20 @@ class RunDoc(BaseModel):
     escalate: Escalation | None = None
 
 
+class CardFile(BaseModel):
+    """The file with the arguments of one gate (by index), in the thread of a card: too long to be read elsewhere.
+
+    ``digest`` is that of the arguments in it. ``shared``: it is in the thread; ``refused``: why it will not be.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    gate: int
+    digest: str
+    id: str = ""
+    shared: bool = False
+    refused: str = ""
+
+
 class Card(BaseModel):
     """One Slack message that shows some of a run's gates (by index). ``shown`` is the digest of what it shows.
 
@@ -56,6 +70,7 @@ class Card(BaseModel):
     copy_of: int = 0
     refused: str = ""
     url: str = ""
+    files: tuple[CardFile, ...] = ()
 
 
 class Copies(BaseModel):

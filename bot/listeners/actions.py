@@ -16,10 +16,12 @@ from slack_sdk.errors import SlackClientError
 from bot import words
 from bot.cards import approval_modals, modals
 from bot.cards import controls as c
+from bot.cards.blocks import Block
 from bot.cards.card import gate_budget, pending_blocks
 from bot.cards.controls import Control
 from bot.cards.drafts import Draft, Entry, load_draft
 from bot.cards.edits import editor_text
+from bot.cards.files import file_there
 from bot.cards.form_modal import form_modal
 from bot.cards.together import refused_together
 from bot.listeners import together
@@ -275,12 +277,12 @@ class Actions:
 
     async def _full(self, click: Click) -> str | None:
         """Anybody may read."""
-        await self._slack.open_view(click.trigger_id, modals.full(click.shown, 0))
+        await self._slack.open_view(click.trigger_id, _full(click, 0))
         return None
 
     async def _page(self, click: Click) -> str | None:
         if click.view_id:
-            await self._slack.update_view(click.view_id, modals.full(click.shown, click.control.number))
+            await self._slack.update_view(click.view_id, _full(click, click.control.number))
         return None
 
     # what they share
@@ -295,18 +297,18 @@ class Actions:
         if gate.pending and any(v.by == click.person and v.action is action for v in click.gate.votes):
             return words.VOTED_ALREADY.format(what=words.SETTLED[action.outcome].lower())
         if click.view_id:
-            await self._show(click.view_id, gate)
+            await self._show(click.view_id, run, gate.doc.index)
         return None
 
-    async def _show(self, view_id: str, gate: Gate) -> None:
+    async def _show(self, view_id: str, run: Run, index: int) -> None:
         """The modal as the gate is after a decision, which stands whether Slack draws this or not."""
-        shown = shown_gate(gate, self._engine.redaction)
+        run = shown_run(run, self._engine.redaction)
+        shown = run.gates[index]
+        view = modals.full(shown, 0, file=file_there(run, shown)) if shown.pending else modals.settled(shown)
         try:
-            await self._slack.update_view(
-                view_id, modals.full(shown, 0) if shown.pending else modals.settled(shown)
-            )
+            await self._slack.update_view(view_id, view)
         except (SlackBusy, SlackGone, SlackRefused) as error:
-            log.warning("click.not_shown", gate=gate.id, code=error.code)
+            log.warning("click.not_shown", gate=shown.id, code=error.code)
 
     async def _open(self, click: Click, view: Mapping[str, Any]) -> str | None:
         """Open a modal, unless it could only end in a refusal."""
@@ -316,6 +318,10 @@ class Actions:
         else:
             await self._slack.open_view(click.trigger_id, dict(view))
         return None
+
+
+def _full(click: Click, page: int) -> Block:
+    return modals.full(click.shown, page, file=file_there(click.run, click.gate))
 
 
 def _looks_alike(before: Gate, run: Run) -> bool:

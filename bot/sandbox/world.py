@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bot.sandbox.changes import Changes
+from bot.sandbox.files import File, Files
 from bot.sandbox.messages import Message, Messages, Values
 
 Json = dict[str, Any]
@@ -128,6 +129,7 @@ class World:
         self.groups: dict[str, Group] = {}
         self.apps: dict[str, App] = {}
         self.messages = Messages()
+        self.files = Files()
         self.views: dict[str, View] = {}
         self.stacks: dict[str, list[str]] = {}
         """user -> ids of the open modal's views, the visible one last."""
@@ -274,6 +276,7 @@ class World:
                 for app in self.apps.values()
             ],
             "messages": [asdict(message) for message in self.messages],
+            "files": [asdict(file) for file in self.files],
             "views": [asdict(view) for view in self.views.values()],
             "stacks": self.stacks,
             "homes": self.homes,
@@ -291,3 +294,5 @@ class World:
         self.response_urls = {row["id"]: ResponseUrl(**row) for row in saved["response_urls"]}
         for row in saved["messages"]:
             self.messages.add(Message(**row))
+        for row in saved.get("files", ()):
+            self.files.keep(File(**row))

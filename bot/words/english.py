@@ -47,6 +47,26 @@ def approve_all(count: int) -> str:
     return f"Approve all {count}"
 
 
+# the file with arguments that are too long for everything else
+
+
+def file_title(short: str) -> str:
+    return f"Arguments {short}"
+
+
+def file_comment(short: str) -> str:
+    """What stands above the file, as markup."""
+    return f"All of the arguments of the call that waits for approval (`{short}`)"
+
+
+def file_refused(code: str) -> str:
+    """``code`` is Slack's word for why."""
+    return (
+        f"Slack did not take the file with all of the arguments (`{code}`), so this cannot be approved here. "
+        "It can be rejected here, or decided over the API."
+    )
+
+
 # what Cancel asks back
 DISMISS_TITLE: Final = "Cancel this request?"
 DISMISS_TEXT: Final = (
@@ -68,6 +88,10 @@ LEADS_TO_ORIGIN: Final = "It is done at:"
 REQUIRED: Final = " (required)"
 YES: Final = "Yes"
 NO: Final = "No"
+ARGUMENTS_IN_FILE: Final = (
+    "The arguments are too long for a card: all of them are in a file in its thread. "
+    "Read it, then approve in *View in full*."
+)
 ARGUMENTS_CUT: Final = "The arguments go on: read them in full, then approve there."
 TEXT_CUT: Final = "Some of this is cut here. Read all of it with *View in full*."
 TOO_LONG_TO_EDIT: Final = "The arguments are too long to edit in Slack."
@@ -375,6 +399,13 @@ ALWAYS_NOTHING: Final = "This call is approved for always. The agent's host does
 APPROVE_ALL_TEXT: Final = "All of these calls are approved, each with the arguments that stand on the card:"
 APPROVE_ALL_VOTES: Final = "Where it takes more people than you, this is your vote."
 APPROVE_ALL_NOT: Final = "You may not approve all of these, so nothing was approved. Not yours to approve:"
+GOES_ON_IN_FILE: Final = (
+    "This is only the beginning. All of the arguments are in the file `{name}` in the card's thread."
+)
+NO_FILE_YET: Final = (
+    "This is only the beginning, and the file with all of the arguments is not in the card's thread yet, "
+    "so this cannot be approved now."
+)
 SETTLED_TITLE: Final = "Settled"
 REFUSED_TITLE: Final = "Not done"
 

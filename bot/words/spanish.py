@@ -47,6 +47,26 @@ def approve_all(count: int) -> str:
     return f"Aprobar las {count}"
 
 
+# the file with arguments that are too long for everything else
+
+
+def file_title(short: str) -> str:
+    return f"Argumentos {short}"
+
+
+def file_comment(short: str) -> str:
+    """What stands above the file, as markup."""
+    return f"Todos los argumentos de la llamada que espera aprobación (`{short}`)"
+
+
+def file_refused(code: str) -> str:
+    """``code`` is Slack's word for why."""
+    return (
+        f"Slack no aceptó el archivo con todos los argumentos (`{code}`), así que no se puede aprobar aquí. "
+        "Se puede rechazar aquí, o decidir por la API."
+    )
+
+
 # what Cancel asks back
 DISMISS_TITLE: Final = "¿Cancelar esta solicitud?"
 DISMISS_TEXT: Final = "El agente sabrá que se descartó. No recibe ninguna respuesta y nadie más puede darla."
@@ -66,6 +86,10 @@ LEADS_TO_ORIGIN: Final = "Se hace en:"
 REQUIRED: Final = " (obligatorio)"
 YES: Final = "Sí"
 NO: Final = "No"
+ARGUMENTS_IN_FILE: Final = (
+    "Los argumentos son demasiado largos para una tarjeta: están todos en un archivo en su hilo. "
+    "Léelo y luego aprueba en *Ver completo*."
+)
 ARGUMENTS_CUT: Final = "Los argumentos siguen: léelos completos y apruébalos allí."
 TEXT_CUT: Final = "Aquí falta una parte. Léelo todo con *Ver completo*."
 TOO_LONG_TO_EDIT: Final = "Los argumentos son demasiado largos para editarlos en Slack."
@@ -387,6 +411,13 @@ APPROVE_ALL_TEXT: Final = (
 )
 APPROVE_ALL_VOTES: Final = "Donde hace falta más gente que tú, este es tu voto."
 APPROVE_ALL_NOT: Final = "No puedes aprobarlas todas, así que no se aprobó nada. No te toca aprobar:"
+GOES_ON_IN_FILE: Final = (
+    "Esto es solo el principio. Todos los argumentos están en el archivo `{name}` en el hilo de la tarjeta."
+)
+NO_FILE_YET: Final = (
+    "Esto es solo el principio, y el archivo con todos los argumentos aún no está en el hilo de la tarjeta, "
+    "así que por ahora no se puede aprobar."
+)
 SETTLED_TITLE: Final = "Resuelto"
 REFUSED_TITLE: Final = "No se hizo"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 BELL = "ag:bell"
 """Pub/sub channel that wakes workers and waiters after a commit: `due PP`, `queue PP HOST`, `run PP RUN…`."""
@@ -20,7 +21,7 @@ class Keys:
 
     @property
     def base(self) -> str:
-        return f"ag:{{{self.partition:02d}}}"
+        return _base(self.partition)
 
     def run(self, run_id: str) -> str:
         """Hash: the run, its gates, votes, drafts and decisions."""
@@ -94,6 +95,11 @@ class Keys:
     def idempotency(self, scope: str, key: str) -> str:
         """String: what an Idempotency-Key made. The text is hashed, so any of it will do."""
         return f"{self.base}:idem:{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:40]}"
+
+
+@lru_cache(maxsize=1024)
+def _base(partition: int) -> str:
+    return f"ag:{{{partition:02d}}}"
 
 
 def event_key(event: str) -> str:

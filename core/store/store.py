@@ -21,7 +21,7 @@ from core.settings import Wait
 from core.store import lua
 from core.store.audit import AuditLog
 from core.store.batch import Batched
-from core.store.codec import load_run, run_fields, spliced
+from core.store.codec import json_text, load_run, run_fields, spliced
 from core.store.connect import Client
 from core.store.events import Events
 from core.store.expiries import Expiries
@@ -164,7 +164,7 @@ class Store:
 
         Returns what became of it, the gate that it failed at (or -1), and the run as it is then.
         """
-        command = {"items": items, "by": json.dumps(by), "via": via}
+        command = {"items": items, "by": json_text(by), "via": via}
         word, index, *rest = await self.about_run(lua.DECIDE, run, command)
         flat = rest[0] if rest else []
         fresh = load_run(run.id, dict(zip(flat[::2], flat[1::2], strict=True))) if flat else None
@@ -186,7 +186,7 @@ class Store:
         }
         policies = (changed.get(gate.doc.index, gate.policy) for gate in run.gates)
         names = tuple(dict.fromkeys((*run.index, *index_names(run.doc, policies))))
-        command: dict[str, Any] = {"items": items, "event": event, "by": json.dumps(by), "via": via}
+        command: dict[str, Any] = {"items": items, "event": event, "by": json_text(by), "via": via}
         command |= {"index": " ".join(names), "made": run.doc.created_at}
         if flag:
             command["flag"] = flag
@@ -444,7 +444,7 @@ class Store:
         names += map(keys.index, index)
         cmd["last_index"] = len(names)
         names += behind
-        args = [json.dumps(cmd, ensure_ascii=False)]
+        args = [json_text(cmd)]
         async with reachable():
             if self._wait and script.waits:
                 return await script.replicated(self._redis, names, args, wait=self._wait, mark=keys.mark)
