@@ -64,8 +64,8 @@ def manifest(url: str | None) -> dict[str, Any]:
     command = {
         "command": COMMAND,
         "description": "What waits for a decision",
-        "usage_hint": "[list]",
-        "should_escape": False,
+        "usage_hint": "[list | show ID | decide ID | help]",
+        "should_escape": True,
     }
     return {
         "display_information": {

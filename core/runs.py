@@ -90,7 +90,8 @@ class Run(BaseModel):
     ``attempt`` counts how often people were asked to decide it; ``reopened_at`` is when they last were, again (ms).
     ``index``: the indexes in which it stands while it waits. ``escalated``: whether the escalation has taken place.
     ``reminded``: how many reminders were given. ``mend``: somebody clicked on a card that no longer says how things
-    are, so it is drawn again in any case.
+    are, so it is drawn again in any case. ``resend``: somebody asked for the card to be sent again, in the place of the
+    messages that show it; ``resent``: how often that was done.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -101,6 +102,8 @@ class Run(BaseModel):
     cards: tuple[Card, ...] = ()
     copies: Copies = Copies()
     mend: bool = False
+    resend: bool = False
+    resent: int = 0
     escalated: bool = False
     reminded: int = 0
     error: str | None = None

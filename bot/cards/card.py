@@ -124,6 +124,11 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str)
     return Message(parts[number], blocks, words.fallback(escape(title(run)), pending, len(gates)))
 
 
+def moved(run: Run) -> Message:
+    """What stands in the place of a card that was sent again."""
+    return Message((), [note(title(run)), context(words.MOVED)], words.MOVED)
+
+
 def _with_note(run: Run, gate: Gate, blocks: list[Block]) -> list[Block]:
     """The blocks of a pending gate; above its controls, that Slack did not take the file with its arguments."""
     code = file_refused(run, gate)

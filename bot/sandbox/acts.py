@@ -189,7 +189,7 @@ class Acts:
             channel.id,
             self.world.new_ts(),
             user.id,
-            self._written(text),
+            self._escaped(_sound(text)),
             thread_ts=thread_ts,
             broadcast=broadcast,
         )
@@ -201,7 +201,7 @@ class Acts:
         if not text.strip():
             raise Impossible("a message needs text")
         before = payloads.message_json(self.world, message)
-        message.text = self._written(text)
+        message.text = self._escaped(_sound(text))
         message.edited = {"user": user_id, "ts": self.world.new_ts()}
         self.world.changed()
         after = payloads.message_json(self.world, message)
@@ -237,16 +237,23 @@ class Acts:
             if app.bot_user in members:
                 self.courier.event(app, event)
 
-    def _written(self, text: str) -> str:
-        """A text as Slack keeps what somebody typed."""
-        text = _sound(text)
+    def _escaped(self, text: str, *, named: bool = False) -> str:
+        """Text as Slack sends it on: entities, and mentions of whom `@` or `#` names; ``named``: with the name."""
         for mark, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
             text = text.replace(mark, entity)
-        return re.sub(r"@([\w.-]+)", self._mention, text)
 
-    def _mention(self, found: re.Match[str]) -> str:
-        user = self.world.user_named(found[1])
-        return f"<@{user.id}>" if user else found[0]
+        def mention(found: re.Match[str]) -> str:
+            mark, name = found.groups()
+            label = f"|{name}" if named else ""
+            if mark == "#":
+                channel = self.world.channel_named(name)
+                return f"<#{channel.id}{label}>" if channel else found[0]
+            if user := self.world.user_named(name):
+                return f"<@{user.id}{label}>"
+            group = next((group for group in self.world.groups.values() if group.handle == name), None)
+            return f"<!subteam^{group.id}|@{name}>" if group else found[0]
+
+        return re.sub(r"(?<!\w)([@#])([\w.-]+)", mention, text)
 
     def announce(self, message: Message) -> None:
         """Tell every app in the conversation about a message, and an app that is mentioned once more."""
@@ -264,10 +271,12 @@ class Acts:
         user = self._user(user_id)
         channel = self._channel(user, channel_id)
         apps = self.world.apps.values()
-        app = next((a for a in apps if any(c.command == command for c in a.commands)), None)
-        if app is None:
+        found = next(((a, c) for a in apps for c in a.commands if c.command == command), None)
+        if found is None:
             return Done(False, error=f"{command} is not a valid command")
-        form = payloads.command_form(self.world, app, user, channel, command, _sound(text))
+        app, known = found
+        text = self._escaped(_sound(text), named=True) if known.should_escape else _sound(text)
+        form = payloads.command_form(self.world, app, user, channel, command, text)
         reply = await self.courier.command(app, form)
         if reply.error is None and isinstance(reply.body, dict) and reply.body:
             try:

@@ -23,7 +23,7 @@ from bot.sandbox.person import Person
 from bot.sandbox.responses import ResponseUrls
 from bot.sandbox.webapi import Recorded, WebApi
 from bot.sandbox.words import Words
-from bot.sandbox.world import TEAM, App, Channel, Command, Group, User, World
+from bot.sandbox.world import TEAM, App, Channel, Command, Group, Shortcut, User, World
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class LocalSlack:
             request_url=request_url,
             signing_secret=signing_secret,
             app_token=app_token,
-            commands=[Command("/gates", "What waits for a decision", "[list]")],
+            commands=[Command("/gates", "What waits for a decision", "[list | show ID | decide ID | help]")],
         )
 
     # running
@@ -167,7 +167,7 @@ class LocalSlack:
         return app
 
     def install(self, manifest: Json, app: App | None = None) -> None:
-        """Make an app what its manifest says: its commands, its events, and no more scopes than those.
+        """Make an app what its manifest says: its commands and shortcuts, its events, and no more scopes than those.
 
         A method that wants another scope then answers `missing_scope`. Where deliveries go stays as it is.
         """
@@ -177,8 +177,17 @@ class LocalSlack:
         app.scopes = frozenset(manifest["oauth_config"]["scopes"]["bot"])
         app.events = frozenset(settings.get("event_subscriptions", {}).get("bot_events", ()))
         app.commands = [
-            Command(command["command"], command["description"], command.get("usage_hint", ""))
+            Command(
+                command["command"],
+                command["description"],
+                command.get("usage_hint", ""),
+                command.get("should_escape", False),
+            )
             for command in features.get("slash_commands", ())
+        ]
+        app.shortcuts = [
+            Shortcut(item["name"], item["callback_id"], item["type"], item.get("description", ""))
+            for item in features.get("shortcuts", ())
         ]
         self.world.changed()
 

@@ -56,6 +56,18 @@ class Command:
     command: str
     description: str
     usage: str
+    should_escape: bool = True
+    """Whether mentions come as `<@U1|ana>` and `&`, `<`, `>` as entities (Slack: slash commands)."""
+
+
+@dataclass(slots=True)
+class Shortcut:
+    """What people run from a menu: anywhere (`global`), or on a `message`."""
+
+    name: str
+    callback_id: str
+    type: Literal["global", "message"]
+    description: str = ""
 
 
 @dataclass(slots=True)
@@ -71,6 +83,7 @@ class App:
     signing_secret: str = ""
     request_url: str | None = None
     commands: list[Command] = field(default_factory=list)
+    shortcuts: list[Shortcut] = field(default_factory=list)
     events: frozenset[str] = frozenset(("message", "app_mention", "app_home_opened"))
     """The event types that the app subscribes to."""
     scopes: frozenset[str] | None = None
@@ -263,7 +276,7 @@ class World:
 
     def _dump(self) -> Json:
         secret = {"bot_token", "app_token", "signing_secret", "request_url", "commands", "events"}
-        secret |= {"scopes", "manifest"}
+        secret |= {"scopes", "manifest", "shortcuts"}
         return {
             "ids": self._ids,
             "last_us": self._last_us,

@@ -37,6 +37,8 @@ REFUSED: Final = frozenset(
         "account_inactive",
         "cannot_dm_bot",
         "cannot_reply_to_message",
+        "cant_delete_message",
+        "compliance_exports_prevent_deletion",
         "channel_not_found",
         "ekm_access_denied",
         "file_type_not_allowed",

@@ -17,7 +17,8 @@ _NAMED = re.compile(rf"(?:{TEAM}:)?{USER}|admins")
 
 
 def index_names(doc: RunDoc, policies: Iterable[Policy]) -> tuple[str, ...]:
-    """The indexes that a run stands in: `host:api`, `channel:C1`, and `by:` each person (or the admins) it names."""
+    """The indexes that a run stands in: its host (`host:api`), its places (`channel:C1`), each person (or the admins)
+    whom it names (`by:U1`), and in whose name it asks (`for:T1:U1`)."""
     names = {f"host:{doc.host}": None}
     places = (doc.place, doc.escalate.place if doc.escalate else None)
     names |= {f"channel:{place.channel}": None for place in places if place and place.channel}
@@ -27,9 +28,13 @@ def index_names(doc: RunDoc, policies: Iterable[Policy]) -> tuple[str, ...]:
         if place and place.channel and place.thread_ts
     }
     people = {p for policy in policies for p in policy.deciders if _NAMED.fullmatch(p)}
-    if doc.requester:
-        people.add(f"{doc.requester.team}:{doc.requester.user}")
-    return (*names, *(f"by:{person}" for person in sorted(people)))
+    asked_for = [name_for(f"{doc.requester.team}:{doc.requester.user}")] if doc.requester else []
+    return (*names, *(f"by:{person}" for person in sorted(people)), *asked_for)
+
+
+def name_for(who: str) -> str:
+    """The index of what is asked in somebody's (`T1:U1`) name."""
+    return f"for:{who}"
 
 
 def thread_name(channel: str, ts: str) -> str:
@@ -45,7 +50,7 @@ def names_with(run: Run, cards: Sequence[Card]) -> tuple[str, ...]:
 
 
 def names_for(user: str, *, home: str | None, admins: Sequence[str]) -> list[str]:
-    """The indexes in which a person's runs stand; ``user`` is `U1` (of the home workspace) or `T1:U1`."""
+    """The indexes in which the runs stand that name a person; ``user`` is `U1` (of the home workspace) or `T1:U1`."""
     team, _, bare = user.rpartition(":")
     same = {bare, f"{home}:{bare}"} if team in ("", home) else {user}
     return [f"by:{name}" for name in sorted(same)] + (["by:admins"] if same & set(admins) else [])
