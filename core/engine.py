@@ -365,8 +365,14 @@ class ResumeEngine:
     async def cancel(
         self, run_id: str, reason: str | None, *, by: Actor, via: str, index: int | None = None
     ) -> Run:
-        """Settle what is pending as cancelled. Raises NotFound, NotWaiting or StoreUnavailable."""
+        """Settle what is pending as cancelled. Admins, and keys, may do it.
+
+        Raises NotFound, NotAllowed, CannotVerify, NotWaiting or StoreUnavailable.
+        """
         run = await self.run(run_id)
+        await self.amendments.check_admin(
+            run, None if index is None else gate_id(run_id, index), by=by, via=via
+        )
         if not await self._withdraw(run, Outcome.CANCELLED, reason, by=by, via=via, index=index):
             status = (await self.run(run_id)).status
             await self._note_refused(run, by, via, NotWaiting)

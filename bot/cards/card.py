@@ -12,6 +12,7 @@ from bot.cards.aloud import aloud
 from bot.cards.approval import approval_blocks
 from bot.cards.blocks import Block, context, divider, header, note, row
 from bot.cards.custom import custom_blocks
+from bot.cards.files import file_refused, file_wanted
 from bot.cards.form import form_blocks
 from bot.cards.limits import HEADER_TEXT, MESSAGE_BLOCKS, MESSAGE_BYTES
 from bot.cards.link import link_blocks
@@ -42,6 +43,10 @@ SETTLED_BYTES: Final = 900
 """What a settled gate gets at least: what it was, who settled it, and some of the answer."""
 SETTLED_MOST: Final = 2500
 """More than this of a settled gate only pushes the thread away."""
+
+
+FILE_BYTES: Final = 300
+"""For the word that there is no file where one is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,8 @@ def _claim(gate: Gate, budget: int) -> tuple[int, int]:
     elif gate.doc.kind is Kind.APPROVAL:
         grown = approval.growth(gate, budget, own)
     notes = approval.EDIT_NOTES if gate.doc.policy.edits else 0
+    if gate.doc.policy.edits or file_wanted(untouched):
+        notes, grown = notes + 1, grown + FILE_BYTES
     # a divider, and a line of progress
     return len(blocks) + notes + 2, max(own + grown, SETTLED_BYTES)
 
@@ -105,7 +112,7 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str)
     for gate, claim in zip(gates, claims, strict=True):
         blocks.append(divider())
         if gate.pending:
-            blocks += pending_blocks(gate, budget)
+            blocks += _with_note(run, gate, pending_blocks(gate, budget))
         else:
             blocks += settled_blocks(gate, min(claim + spare, SETTLED_MOST))
     if number == len(parts) - 1 and sum(map(len, parts)) == len(run.gates):
@@ -115,6 +122,19 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str)
     pending = sum(gate.pending for gate in gates)
     blocks = aloud(blocks, gates)
     return Message(parts[number], blocks, words.fallback(escape(title(run)), pending, len(gates)))
+
+
+def moved(run: Run) -> Message:
+    """What stands in the place of a card that was sent again."""
+    return Message((), [note(title(run)), context(words.MOVED)], words.MOVED)
+
+
+def _with_note(run: Run, gate: Gate, blocks: list[Block]) -> list[Block]:
+    """The blocks of a pending gate; above its controls, that Slack did not take the file with its arguments."""
+    code = file_refused(run, gate)
+    if not code or not file_wanted(gate):
+        return blocks
+    return [*blocks[:-1], context(words.file_refused(escape(code))), blocks[-1]]
 
 
 def title(run: Run) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import aiohttp
@@ -22,7 +22,14 @@ CLICK_TIMEOUT_S: Final = 2.0
 FIND_PAGES: Final = 5
 
 GONE: Final = frozenset(
-    {"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive", "thread_not_found"}
+    {
+        "cant_update_message",
+        "edit_window_closed",
+        "file_not_found",
+        "is_inactive",
+        "message_not_found",
+        "thread_not_found",
+    }
 )
 """The message cannot be changed any more, ever."""
 REFUSED: Final = frozenset(
@@ -30,8 +37,14 @@ REFUSED: Final = frozenset(
         "account_inactive",
         "cannot_dm_bot",
         "cannot_reply_to_message",
+        "cant_delete_message",
+        "compliance_exports_prevent_deletion",
         "channel_not_found",
         "ekm_access_denied",
+        "file_type_not_allowed",
+        "file_upload_size_restricted",
+        "file_uploads_disabled",
+        "file_uploads_except_images_disabled",
         "invalid_auth",
         "invalid_blocks",
         "invalid_blocks_format",
@@ -45,9 +58,11 @@ REFUSED: Final = frozenset(
         "not_authed",
         "not_in_channel",
         "org_login_required",
+        "posting_to_channel_denied",
         "restricted_action",
         "restricted_action_read_only_channel",
         "restricted_action_thread_locked",
+        "storage_limit_reached",
         "team_access_not_granted",
         "team_not_found",
         "token_expired",
@@ -140,6 +155,17 @@ class Slack:
         self, channel: str, *, thread_ts: str | None, since_ms: int, payload: dict[str, Any]
     ) -> str | None:
         """The ts of a message of ours with this metadata, not older than ``since_ms``; None if there is none."""
+        async with contextlib.aclosing(self._messages(channel, thread_ts, since_ms)) as messages:
+            async for found in messages:
+                metadata = found.get("metadata") or {}
+                if metadata.get("event_type") == EVENT_TYPE and metadata.get("event_payload") == payload:
+                    return str(found["ts"])
+        return None
+
+    async def _messages(
+        self, channel: str, thread_ts: str | None, since_ms: int
+    ) -> AsyncGenerator[Mapping[str, Any]]:
+        """The messages of a thread or a channel with their metadata, up to `FIND_PAGES` pages of them."""
         cursor: str | None = None
         oldest = f"{since_ms / 1000 - 60:.6f}"
         for _ in range(FIND_PAGES):
@@ -158,13 +184,40 @@ class Slack:
                         channel=channel, oldest=oldest, cursor=cursor, limit=200, include_all_metadata=True
                     )
             for found in reply["messages"]:
-                metadata = found.get("metadata") or {}
-                if metadata.get("event_type") == EVENT_TYPE and metadata.get("event_payload") == payload:
-                    return str(found["ts"])
+                yield found
             cursor = (reply.get("response_metadata") or {}).get("next_cursor") or None
             if cursor is None:
-                return None
-        return None
+                return
+
+    async def upload(self, name: str, data: bytes) -> str:
+        """Upload a file that nobody sees yet, and return its id."""
+        session = self.client.session
+        if session is None:
+            raise ValueError("uploads go through the client's shared session")
+        with _meanings():
+            room = await self.client.files_getUploadURLExternal(filename=name, length=len(data))
+            async with session.post(str(room["upload_url"]), data=data) as answer:
+                answer.raise_for_status()
+        return str(room["file_id"])
+
+    async def share(self, file_id: str, title: str, channel: str, thread_ts: str, comment: str) -> None:
+        """Show an uploaded file in a thread. ``title`` and ``comment`` are our own words, the latter as markup."""
+        with _meanings():
+            await self.client.files_completeUploadExternal(
+                files=[{"id": file_id, "title": title}],
+                channel_id=channel,
+                thread_ts=thread_ts,
+                initial_comment=comment,
+            )
+
+    async def has_file(self, channel: str, thread_ts: str, *, since_ms: int, file_id: str) -> bool:
+        """Whether a file is shared in a thread."""
+        replies = self._messages(channel, thread_ts, since_ms)
+        async with contextlib.aclosing(replies):
+            async for found in replies:
+                if any(file.get("id") == file_id for file in found.get("files") or ()):
+                    return True
+        return False
 
     async def permalink(self, channel: str, ts: str) -> str:
         """The address of a message, for people who are in its channel."""
@@ -203,13 +256,34 @@ class Slack:
         with _meanings():
             await self.client.views_publish(user_id=user, view=view)
 
-    async def tell(self, channel: str, user: str, text: str, thread_ts: str | None) -> None:
+    async def tell(
+        self,
+        channel: str,
+        user: str,
+        text: str,
+        thread_ts: str | None,
+        blocks: Sequence[Block] | None = None,
+    ) -> None:
         """Say something that only one person sees. ``text`` is our own markup."""
+        if blocks:
+            ensure_message({"text": text, "blocks": list(blocks)})
         with _meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
                 await self.client.chat_postEphemeral(
-                    channel=channel, user=user, text=text, thread_ts=thread_ts
+                    channel=channel, user=user, text=text, thread_ts=thread_ts, blocks=blocks
                 )
+
+    async def reply(self, channel: str, thread_ts: str, ts: str) -> dict[str, Any] | None:
+        """A reply as it is in its thread at this moment; None if it is not there any more."""
+        try:
+            with _meanings():
+                async with asyncio.timeout(CLICK_TIMEOUT_S):
+                    found = await self.client.conversations_replies(
+                        channel=channel, ts=thread_ts, oldest=ts, latest=ts, inclusive=True, limit=10
+                    )
+        except SlackGone:
+            return None
+        return next((dict(message) for message in found["messages"] if message.get("ts") == ts), None)
 
 
 def _body(message: Message) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import structlog
 
-from bot.cards.card import Message, pack, render
+from bot.cards.card import Message, moved, pack, render
 from bot.slack.audience import Audience
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
 from core.agenda import TryAgain
@@ -44,6 +44,8 @@ class Delivery:
             run = await self._run(run_id)
         except NotFound:
             return
+        if run.resend:
+            run = await self._moved(run)
         mend = run.mend
         run = await self._bring_all(run, places(run), mend=mend, tries=tries)
         if await self._end_unshown(run):
@@ -81,6 +83,34 @@ class Delivery:
     async def _run(self, run_id: str) -> Run:
         """The run as people may see it. Raises NotFound."""
         return shown_run(await self._engine.run(run_id), self._engine.redaction)
+
+    async def _moved(self, run: Run) -> Run:
+        """Take every message of the card back before it is posted anew, so that never two of them can be clicked.
+
+        Raises TryAgain if Slack is busy: nothing is posted before all of them are gone.
+        """
+        for card in run.cards:
+            if card.ts:
+                try:
+                    await self._without_controls(run, card)
+                except SlackBusy as busy:
+                    raise TryAgain(busy.in_ms) from busy
+        await self._keep(run, (), resent=True)
+        return await self._run(run.id)
+
+    async def _without_controls(self, run: Run, card: Card) -> None:
+        """Delete a message; where that is not allowed, leave a line in its place."""
+        try:
+            await self._slack.delete(card.channel, card.ts)
+        except SlackGone:
+            return
+        except SlackRefused as refused:
+            log.warning("card.not_deleted", run=run.id, ts=card.ts, code=refused.code)
+            try:
+                await self._slack.update(card.channel, card.ts, moved(run))
+            except (SlackRefused, SlackGone) as error:
+                # it cannot be reached: what is clicked there is still checked against the store
+                log.error("card.left_over", run=run.id, ts=card.ts, code=error.code)
 
     async def _bring(self, run: Run, copy: int, place: Place, *, mend: bool, looking: bool) -> Run:
         """Post what is missing of one copy, then bring every message of it up to the present state."""
@@ -225,7 +255,8 @@ def _wanted(run: Run, copy: int) -> bool:
 
 def _payload(run: Run, copy: int, number: int) -> dict[str, object]:
     """The metadata by which a message is known again."""
-    return {"run": run.id, "part": number} | ({"copy": copy} if copy else {})
+    again = {"sending": run.resent} if run.resent else {}
+    return {"run": run.id, "part": number} | ({"copy": copy} if copy else {}) | again
 
 
 def _parts(run: Run, copy: int) -> list[tuple[int, ...]]:
