@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -188,13 +188,34 @@ class Slack:
         with meanings():
             await self.client.views_publish(user_id=user, view=view)
 
-    async def tell(self, channel: str, user: str, text: str, thread_ts: str | None) -> None:
+    async def tell(
+        self,
+        channel: str,
+        user: str,
+        text: str,
+        thread_ts: str | None,
+        blocks: Sequence[Block] | None = None,
+    ) -> None:
         """Say something that only one person sees. ``text`` is our own markup."""
+        if blocks:
+            ensure_message({"text": text, "blocks": list(blocks)})
         with meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
                 await self.client.chat_postEphemeral(
-                    channel=channel, user=user, text=text, thread_ts=thread_ts
+                    channel=channel, user=user, text=text, thread_ts=thread_ts, blocks=blocks
                 )
+
+    async def reply(self, channel: str, thread_ts: str, ts: str) -> dict[str, Any] | None:
+        """A reply as it is in its thread at this moment; None if it is not there any more."""
+        try:
+            with meanings():
+                async with asyncio.timeout(CLICK_TIMEOUT_S):
+                    found = await self.client.conversations_replies(
+                        channel=channel, ts=thread_ts, oldest=ts, latest=ts, inclusive=True, limit=10
+                    )
+        except SlackGone:
+            return None
+        return next((dict(message) for message in found["messages"] if message.get("ts") == ts), None)
 
     @contextlib.asynccontextmanager
     async def _turn(self, method: str, who: str, channel: str | None = None) -> AsyncIterator[None]:
