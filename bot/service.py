@@ -25,6 +25,7 @@ from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
 from bot.slack.mending import mend_cards
+from bot.slack.notices import Notices
 from bot.slack.reachable import Reachable
 from bot.slack.reminders import Reminders
 from bot.socket import Socket
@@ -139,11 +140,14 @@ class Service:
         settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
-        delivery = Delivery(self.engine, slack, Audience(self.engine, directory))
+        audience = Audience(self.engine, directory)
+        notices = Notices(self.engine, slack, audience)
+        delivery = Delivery(self.engine, slack, audience, notices.note)
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
             "card": Attachments(self.engine, slack, delivery.card).card,
             "remind": Reminders(self.engine, slack).remind,
+            "notice": notices.notice,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,
         }
