@@ -16,6 +16,7 @@ import structlog
 from bot.demo.agent import GREETING, DemoAgent
 from bot.sandbox.slack import LocalSlack
 from bot.service import Service
+from bot.testing.clock import CatchingUp, ahead
 from core.ending import end
 from core.settings import load_settings
 
@@ -80,8 +81,9 @@ async def demo(
             },
             need_slack=True,
         )
-        async with Service(settings) as service, aiohttp.ClientSession() as session:
+        async with Service(settings, clock=ahead(slack)) as service, aiohttp.ClientSession() as session:
             assert service.web is not None  # noqa: S101  # it serves the API
+            slack.followers.append(CatchingUp(service))
             agent = DemoAgent(
                 session,
                 api_url=service.web.url,

@@ -22,7 +22,7 @@ from bot.sandbox.person import Person
 from bot.sandbox.responses import ResponseUrls
 from bot.sandbox.webapi import Recorded, WebApi
 from bot.sandbox.words import Words
-from bot.sandbox.world import TEAM, App, Channel, Command, Group, User, World
+from bot.sandbox.world import TEAM, App, Channel, Command, Follower, Group, User, World
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -259,6 +259,26 @@ class LocalSlack:
     async def verify_url(self, app: App | None = None) -> bool:
         """Whether the app's request URL echoes Slack's challenge, as it must when it is entered."""
         return await self.courier.verify_url(app or self.app)
+
+    # time
+
+    async def skip(self, seconds: float) -> None:
+        """Let time pass at once: days turn, triggers end, and who follows `now` does what has fallen due."""
+        await self.world.skip(seconds)
+
+    @property
+    def skipped(self) -> float:
+        """How many seconds the workspace is ahead of the time outside."""
+        return self.world.skipped
+
+    @property
+    def followers(self) -> list[Follower]:
+        """Who goes by the workspace's clock, and is told of each skip."""
+        return self.world.followers
+
+    def now(self) -> float:
+        """The workspace's time, in seconds since 1970."""
+        return self.world.clock()
 
     # mischief
 
