@@ -32,6 +32,8 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
     "conversations.members": _for_each_kind("read"),
     "conversations.open": ("im:write",),
     "conversations.replies": _for_each_kind("history"),
+    "files.completeUploadExternal": ("files:write",),
+    "files.getUploadURLExternal": ("files:write",),
     "usergroups.users.list": ("usergroups:read",),
     "views.open": (),
     "views.publish": (),
@@ -40,7 +42,10 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Every method of the Web API that is called with the bot token, and the scopes that Slack wants for it."""
 
-EVENTS: Final[Mapping[str, tuple[str, ...]]] = {"app_home_opened": ()}
+EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "app_home_opened": (),
+    **{f"message.{kind}": (f"{kind}:history",) for kind in _CONVERSATIONS},
+}
 """The events that a listener of ours exists for, and the scopes that Slack wants to send them."""
 
 APP_SCOPES: Final[Mapping[str, tuple[str, ...]]] = {"apps.connections.open": ("connections:write",)}
@@ -59,8 +64,8 @@ def manifest(url: str | None) -> dict[str, Any]:
     command = {
         "command": COMMAND,
         "description": "What waits for a decision",
-        "usage_hint": "[list]",
-        "should_escape": False,
+        "usage_hint": "[list | show ID | decide ID | help]",
+        "should_escape": True,
     }
     return {
         "display_information": {

@@ -19,6 +19,7 @@ from bot import words
 from bot.app import build_app
 from bot.deliveries import Deliveries
 from bot.door import Door
+from bot.slack.attachments import Attachments
 from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
@@ -99,6 +100,7 @@ class Service:
             bell,
             admins=settings.admins,
             default_channel=settings.default_channel,
+            fallback_channel=settings.fallback_channel,
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
             directory=directory,
@@ -142,12 +144,13 @@ class Service:
         return store, bell
 
     async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory) -> None:
-        settings, store, slack = self._settings, self.engine.store, Slack(client)
+        settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
+        delivery = Delivery(self.engine, slack, Audience(self.engine, directory))
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
-            "card": Delivery(self.engine, slack, Audience(self.engine, directory)).card,
+            "card": Attachments(self.engine, slack, delivery.card).card,
             "remind": Reminders(self.engine, slack).remind,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,

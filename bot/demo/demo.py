@@ -14,6 +14,7 @@ import aiohttp
 import structlog
 
 from bot.demo.agent import GREETING, DemoAgent
+from bot.manifest import manifest
 from bot.sandbox.slack import LocalSlack
 from bot.service import Service
 from bot.testing.clock import CatchingUp, ahead
@@ -65,6 +66,7 @@ async def demo(
         persist=data_dir / "slack.json",
     )
     async with slack:
+        slack.install(manifest(None))
         ids = {name: slack.add_user(name, real_name) for name, real_name in PEOPLE.items()}
         slack.add_app(AGENT, AGENT_TOKEN, AGENT)
         channel = slack.add_channel(CHANNEL, [*PEOPLE, "askgate", AGENT])

@@ -172,7 +172,7 @@ class Browser:
     def _message(self, message: Message, user: str) -> Json:
         body = payloads.message_json(self.world, message)
         picks = message.picks.get(user, {})
-        names = ("ts", "thread_ts", "user", "text", "mrkdwn", "blocks", "latest_reply")
+        names = ("ts", "thread_ts", "user", "text", "mrkdwn", "blocks", "files", "latest_reply")
         shown = {name: body[name] for name in names if name in body}
         if message.app is not None:
             shown["bot_name"] = self.world.apps[message.app].name

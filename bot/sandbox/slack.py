@@ -17,17 +17,19 @@ from bot.sandbox.browser import Browser
 from bot.sandbox.delivery import RETRY_DELAYS_S, Courier
 from bot.sandbox.door import same_origin
 from bot.sandbox.faults import Fault
+from bot.sandbox.files import FileRoutes
 from bot.sandbox.links import Links
 from bot.sandbox.person import Person
 from bot.sandbox.responses import ResponseUrls
 from bot.sandbox.webapi import Recorded, WebApi
 from bot.sandbox.words import Words
-from bot.sandbox.world import TEAM, App, Channel, Command, Follower, Group, User, World
+from bot.sandbox.world import TEAM, App, Channel, Command, Follower, Group, Shortcut, User, World
 
 Json = dict[str, Any]
 T = TypeVar("T")
 
-BODY_BYTES = 2 * 1024 * 1024
+BODY_BYTES = 16 * 1024 * 1024
+"""Of one request, an upload among them."""
 
 
 def wall_clock() -> float:
@@ -81,7 +83,7 @@ class LocalSlack:
             request_url=request_url,
             signing_secret=signing_secret,
             app_token=app_token,
-            commands=[Command("/gates", "What waits for a decision", "[list]")],
+            commands=[Command("/gates", "What waits for a decision", "[list | show ID | decide ID | help]")],
         )
 
     # running
@@ -89,12 +91,15 @@ class LocalSlack:
     async def start(self) -> None:
         """Listen. `url` and `api_url` are known from here on."""
         door = same_origin({"127.0.0.1", "localhost", self._bind})
+        files = FileRoutes(self.world)
         app = web.Application(client_max_size=BODY_BYTES, middlewares=[door])
         app.add_routes(
             [
                 web.route("*", "/api/{method}", self.api.serve),
                 web.post("/response/{app}/{id}", ResponseUrls(self.world).serve),
                 web.get("/link", self.links.serve),
+                web.post("/upload/v1/{ticket}", files.upload),
+                web.get("/files/{id}/{name}", files.download),
                 *Browser(self.world, self.acts).routes(),
             ]
         )
@@ -162,7 +167,7 @@ class LocalSlack:
         return app
 
     def install(self, manifest: Json, app: App | None = None) -> None:
-        """Make an app what its manifest says: its commands, its events, and no more scopes than those.
+        """Make an app what its manifest says: its commands and shortcuts, its events, and no more scopes than those.
 
         A method that wants another scope then answers `missing_scope`. Where deliveries go stays as it is.
         """
@@ -172,8 +177,17 @@ class LocalSlack:
         app.scopes = frozenset(manifest["oauth_config"]["scopes"]["bot"])
         app.events = frozenset(settings.get("event_subscriptions", {}).get("bot_events", ()))
         app.commands = [
-            Command(command["command"], command["description"], command.get("usage_hint", ""))
+            Command(
+                command["command"],
+                command["description"],
+                command.get("usage_hint", ""),
+                command.get("should_escape", False),
+            )
             for command in features.get("slash_commands", ())
+        ]
+        app.shortcuts = [
+            Shortcut(item["name"], item["callback_id"], item["type"], item.get("description", ""))
+            for item in features.get("shortcuts", ())
         ]
         self.world.changed()
 
@@ -240,6 +254,13 @@ class LocalSlack:
             rows = [m for m in rows if thread_ts in (m.ts, m.thread_ts)]
         shown = (payloads.message_json(self.world, m, metadata=True) | {"channel": m.channel} for m in rows)
         return copy.deepcopy(list(shown))
+
+    def file(self, file_id: str) -> bytes:
+        """What an uploaded file holds."""
+        file = self.world.files.find(file_id)
+        if file is None:
+            raise KeyError(f"no such file: {file_id}")
+        return file.data
 
     def text_of(self, thing: Json) -> str:
         """All visible text of a message or a view, as a person reads it, dates in UTC."""

@@ -64,21 +64,21 @@ class WebApi:
             self._record(name, raw, None, fault.error)
             return _answer({"ok": False, "error": fault.error})
         token = raw.pop("token", None) or _bearer(request)
-        body, app = self._run(name, raw, token)
+        body, app = self._run(name, raw, token, json_body=request.content_type == "application/json")
         if fault is not None and fault.reset_after_accept:
             assert request.transport is not None  # noqa: S101 - a request that is being served has one
             request.transport.abort()
         granted = app.scopes if app and app.bot_token == token else None
         return _answer(body, headers={} if granted is None else {SCOPES_HEADER: ",".join(sorted(granted))})
 
-    def _run(self, name: str, raw: Json, token: str | None) -> tuple[Json, App | None]:
+    def _run(self, name: str, raw: Json, token: str | None, *, json_body: bool) -> tuple[Json, App | None]:
         app: App | None = None
         try:
             app = self._caller(name, token)
             if wanted := lacking(self.world, app, name, raw.get("channel")):
                 provided = ",".join(sorted(app.scopes or ()))
                 raise Refused("missing_scope", needed=",".join(wanted), provided=provided)
-            call = Call(self.world, self.links, app, Arguments(raw))
+            call = Call(self.world, self.links, app, Arguments(raw), json_body=json_body)
             body = {"ok": True, **METHODS[name](call)}
         except Refused as refusal:
             self._record(name, raw, app, refusal.error)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from bot.sandbox.changes import Changes
+from bot.sandbox.files import File, Files
 from bot.sandbox.messages import Message, Messages, Values
 
 Json = dict[str, Any]
@@ -55,6 +56,18 @@ class Command:
     command: str
     description: str
     usage: str
+    should_escape: bool = True
+    """Whether mentions come as `<@U1|ana>` and `&`, `<`, `>` as entities (Slack: slash commands)."""
+
+
+@dataclass(slots=True)
+class Shortcut:
+    """What people run from a menu: anywhere (`global`), or on a `message`."""
+
+    name: str
+    callback_id: str
+    type: Literal["global", "message"]
+    description: str = ""
 
 
 @dataclass(slots=True)
@@ -70,6 +83,7 @@ class App:
     signing_secret: str = ""
     request_url: str | None = None
     commands: list[Command] = field(default_factory=list)
+    shortcuts: list[Shortcut] = field(default_factory=list)
     events: frozenset[str] = frozenset(("message", "app_mention", "app_home_opened"))
     """The event types that the app subscribes to."""
     scopes: frozenset[str] | None = None
@@ -142,6 +156,7 @@ class World:
         self.groups: dict[str, Group] = {}
         self.apps: dict[str, App] = {}
         self.messages = Messages()
+        self.files = Files()
         self.views: dict[str, View] = {}
         self.stacks: dict[str, list[str]] = {}
         """user -> ids of the open modal's views, the visible one last."""
@@ -290,7 +305,7 @@ class World:
 
     def _dump(self) -> Json:
         secret = {"bot_token", "app_token", "signing_secret", "request_url", "commands", "events"}
-        secret |= {"scopes", "manifest"}
+        secret |= {"scopes", "manifest", "shortcuts"}
         return {
             "ids": self._ids,
             "last_us": self._last_us,
@@ -304,6 +319,7 @@ class World:
                 for app in self.apps.values()
             ],
             "messages": [asdict(message) for message in self.messages],
+            "files": [asdict(file) for file in self.files],
             "views": [asdict(view) for view in self.views.values()],
             "stacks": self.stacks,
             "homes": self.homes,
@@ -321,3 +337,5 @@ class World:
         self.response_urls = {row["id"]: ResponseUrl(**row) for row in saved["response_urls"]}
         for row in saved["messages"]:
             self.messages.add(Message(**row))
+        for row in saved.get("files", ()):
+            self.files.keep(File(**row))

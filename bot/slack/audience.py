@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from bot.slack.directory import SlackDirectory
-from bot.slack.places import FIRST_COPY, places, refusal
+from core.copies import FIRST_COPY, places, refusal
 from core.engine import ResumeEngine
 from core.errors import CannotVerify
 from core.gates import Gate, Kind

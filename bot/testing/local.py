@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 import aiohttp
 
+from bot.manifest import manifest
 from bot.sandbox.person import Person
 from bot.sandbox.slack import LocalSlack
 from bot.service import Service
@@ -59,6 +60,7 @@ class Local:
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(self.slack)
+        self.slack.install(manifest(None))
         ids = {name: self.slack.add_user(name) for name in self._people}
         self.channel = self.slack.add_channel(CHANNEL, self._people)
         self._more.setdefault("ASKGATE_ADMINS", ",".join(ids[name] for name in self._admins))

@@ -14,9 +14,6 @@ from typing import Any, Protocol
 from core.requests import RunRequest
 from core.resumes import Resume
 
-RETRY_S = 5.0
-"""How soon a resume that did not get through is tried again."""
-
 
 @dataclass(frozen=True, slots=True)
 class Wait:
@@ -69,11 +66,10 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A host's word on a resume; ``reason`` for people, ``retry_in_s`` if it is worth another try."""
+    """A host's word on a resume, and the reason for people."""
 
     word: Word
     reason: str | None = None
-    retry_in_s: float = RETRY_S
 
 
 APPLIED = Reply(Word.APPLIED)

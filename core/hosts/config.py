@@ -110,7 +110,14 @@ class MotusConfig(HostConfig):
     failures: dict[str, JsonValue] = {}
 
 
-KINDS: dict[str, type[HostConfig]] = {"motus": MotusConfig}
+class LooprigConfig(HostConfig):
+    """A looprig server: `pkg/serve` (``dialect`` serve) or Factory. ``poll_s``: how often to look for sessions."""
+
+    dialect: Literal["serve", "factory"] = "serve"
+    poll_s: float = Field(5, ge=0.1, le=300)
+
+
+KINDS: dict[str, type[HostConfig]] = {"motus": MotusConfig, "looprig": LooprigConfig}
 
 
 def load_hosts(path: Path) -> list[HostConfig]:

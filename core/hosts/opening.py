@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from core.clock import Clock
 from core.hosts.base import Host
-from core.hosts.config import HostConfig, MotusConfig
+from core.hosts.config import HostConfig, LooprigConfig, MotusConfig
+from core.hosts.looprig.factory import FactoryHost
+from core.hosts.looprig.host import LooprigHost
 from core.hosts.motus.host import MotusHost
 
 
@@ -13,4 +15,8 @@ def adapter(config: HostConfig, clock: Clock) -> Host:
     match config:
         case MotusConfig():
             return MotusHost(config, clock)
+        case LooprigConfig(dialect="factory"):
+            return FactoryHost(config, clock)
+        case LooprigConfig():
+            return LooprigHost(config, clock)
     raise TypeError(f"there is no adapter for {type(config).__name__}")

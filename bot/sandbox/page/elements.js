@@ -170,6 +170,7 @@ const MAKERS = {
   static_select: selectControl,
   multi_static_select: selectControl,
   users_select: selectControl,
+  multi_users_select: selectControl,
   plain_text_input: textControl,
   number_input: numberControl,
 };
