@@ -17,6 +17,8 @@ from bot.listeners.commands import Gates
 from bot.listeners.home import Home
 from bot.listeners.inbox import Inbox
 from bot.listeners.lists import Lists
+from bot.listeners.mentions import Mentions
+from bot.listeners.shortcuts import Shortcuts
 from bot.listeners.views import Views
 from bot.slack.client import Slack
 from core.engine import ResumeEngine
@@ -46,6 +48,8 @@ def build_app(engine: ResumeEngine, client: AsyncWebClient, *, signing_secret: s
     lists.register(app)
     admin.register(app)
     Gates(engine, lists, admin).register(app)
+    Shortcuts(slack, lists).register(app)
+    Mentions(slack, lists).register(app)
     Home(slack, inbox).register(app)
     app.event(_ANY_EVENT)(_heard)
     app.error(_failed)

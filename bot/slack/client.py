@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import aiohttp
@@ -231,12 +231,13 @@ class Slack:
             reply = await self.client.conversations_open(users=[user])
         return str(reply["channel"]["id"])
 
-    async def open_view(self, trigger_id: str, view: Block) -> None:
-        """Open a modal. The trigger is good for 3 s and for one use."""
+    async def open_view(self, trigger_id: str, view: Block) -> str:
+        """Open a modal and return its id. The trigger is good for 3 s and for one use."""
         ensure_view(view)
         with _meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
-                await self.client.views_open(trigger_id=trigger_id, view=view)
+                reply = await self.client.views_open(trigger_id=trigger_id, view=view)
+        return str(reply["view"]["id"])
 
     async def push_view(self, trigger_id: str, view: Block) -> None:
         """Put a modal on top of the one that was clicked in."""
@@ -256,12 +257,14 @@ class Slack:
         with _meanings():
             await self.client.views_publish(user_id=user, view=view)
 
-    async def tell(self, channel: str, user: str, text: str, thread_ts: str | None) -> None:
-        """Say something that only one person sees. ``text`` is our own markup."""
+    async def tell(
+        self, channel: str, user: str, text: str, thread_ts: str | None, blocks: Sequence[Block] | None = None
+    ) -> None:
+        """Say something that only one person sees. ``text`` is our own markup; it stands for the ``blocks`` if any."""
         with _meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
                 await self.client.chat_postEphemeral(
-                    channel=channel, user=user, text=text, thread_ts=thread_ts
+                    channel=channel, user=user, text=text, blocks=blocks, thread_ts=thread_ts
                 )
 
 
