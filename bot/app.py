@@ -18,6 +18,7 @@ from bot.listeners.home import Home
 from bot.listeners.inbox import Inbox
 from bot.listeners.lists import Lists
 from bot.listeners.mentions import Mentions
+from bot.listeners.replies import Replies
 from bot.listeners.shortcuts import Shortcuts
 from bot.listeners.views import Views
 from bot.slack.client import Slack
@@ -51,6 +52,7 @@ def build_app(engine: ResumeEngine, client: AsyncWebClient, *, signing_secret: s
     Shortcuts(slack, lists).register(app)
     Mentions(slack, lists).register(app)
     Home(slack, inbox).register(app)
+    Replies(engine, slack).register(app)
     app.event(_ANY_EVENT)(_heard)
     app.error(_failed)
     return app

@@ -11,6 +11,7 @@ import click
 
 from bot import logs
 from bot.commands.audit import audit
+from bot.commands.bench import bench
 from bot.commands.doctor import doctor
 from bot.commands.gates import gates
 from bot.commands.shell import pairs, run, set_option
@@ -86,7 +87,7 @@ async def _manifest(url: str | None, socket: bool) -> None:
     click.echo(written(public_url(url) if url else None), nl=False)
 
 
-for command in (doctor, gates, audit):
+for command in (doctor, gates, audit, bench):
     main.add_command(command)
 
 

@@ -43,7 +43,11 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Every method of the Web API that is called with the bot token, and the scopes that Slack wants for it."""
 
-EVENTS: Final[Mapping[str, tuple[str, ...]]] = {"app_home_opened": (), "app_mention": ("app_mentions:read",)}
+EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "app_home_opened": (),
+    "app_mention": ("app_mentions:read",),
+    **{f"message.{kind}": (f"{kind}:history",) for kind in _CONVERSATIONS},
+}
 """The events that a listener of ours exists for, and the scopes that Slack wants to send them."""
 
 APP_SCOPES: Final[Mapping[str, tuple[str, ...]]] = {"apps.connections.open": ("connections:write",)}

@@ -164,17 +164,78 @@ class Acts:
 
     # words
 
-    async def say(self, user_id: str, channel_id: str, text: str, thread_ts: str | None = None) -> Message:
-        """Write a message. `@name` mentions that person; apps hear of it as events."""
+    async def say(
+        self,
+        user_id: str,
+        channel_id: str,
+        text: str,
+        thread_ts: str | None = None,
+        *,
+        broadcast: bool = False,
+    ) -> Message:
+        """Write a message. `@name` mentions that person; apps hear of it as events.
+
+        `broadcast`: a reply that is sent to the channel as well.
+        """
         user = self._user(user_id)
         channel = self._channel(user, channel_id)
         if not text.strip():
             raise Impossible("a message needs text")
         if thread_ts is not None and self.world.find(channel.id, thread_ts) is None:
             raise Impossible(f"no message to reply to at {thread_ts}")
-        text = self._escaped(_sound(text))
-        message = Message(channel.id, self.world.new_ts(), user.id, text, thread_ts=thread_ts)
+        if broadcast and thread_ts is None:
+            raise Impossible("only a reply can be sent to the channel as well")
+        message = Message(
+            channel.id,
+            self.world.new_ts(),
+            user.id,
+            self._escaped(_sound(text)),
+            thread_ts=thread_ts,
+            broadcast=broadcast,
+        )
         return self.world.add(message)
+
+    def edit(self, user_id: str, channel_id: str, ts: str, text: str) -> Message:
+        """Change a message of one's own. Apps hear `message_changed`, with the message before and after."""
+        message = self._own_message(user_id, channel_id, ts)
+        if not text.strip():
+            raise Impossible("a message needs text")
+        before = payloads.message_json(self.world, message)
+        message.text = self._escaped(_sound(text))
+        message.edited = {"user": user_id, "ts": self.world.new_ts()}
+        self.world.changed()
+        after = payloads.message_json(self.world, message)
+        self._tell_of(message, "message_changed", {"message": after, "previous_message": before})
+        return message
+
+    def delete(self, user_id: str, channel_id: str, ts: str) -> None:
+        """Delete a message of one's own. Apps hear `message_deleted`."""
+        message = self._own_message(user_id, channel_id, ts)
+        before = payloads.message_json(self.world, message)
+        if self.world.messages.replies(message.channel, message.ts):
+            message.text, message.subtype = "This message was deleted.", "tombstone"
+            self.world.changed()
+        else:
+            self.world.remove(message)
+        self._tell_of(message, "message_deleted", {"deleted_ts": message.ts, "previous_message": before})
+
+    def _own_message(self, user_id: str, channel_id: str, ts: str) -> Message:
+        user = self._user(user_id)
+        message = self.world.find(self._channel(user, channel_id).id, ts)
+        if message is None or message.user != user.id or message.subtype == "tombstone":
+            raise Impossible(f"{user.name} has no message at {ts}")
+        return message
+
+    def _tell_of(self, message: Message, subtype: str, more: Json) -> None:
+        """Tell every app in the conversation what became of a message (Slack: the message event's subtypes)."""
+        kind = payloads.message_event(self.world, message)["channel_type"]
+        ts = self.world.new_ts()
+        event = {"type": "message", "subtype": subtype, "hidden": True, "channel": message.channel}
+        event |= {"channel_type": kind, "ts": ts, "event_ts": ts, **more}
+        members = self.world.channels[message.channel].members
+        for app in self.world.apps.values():
+            if app.bot_user in members:
+                self.courier.event(app, event)
 
     def _escaped(self, text: str, *, named: bool = False) -> str:
         """Text as Slack sends it on: entities, and mentions of whom `@` or `#` names; ``named``: with the name."""

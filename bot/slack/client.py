@@ -258,14 +258,33 @@ class Slack:
             await self.client.views_publish(user_id=user, view=view)
 
     async def tell(
-        self, channel: str, user: str, text: str, thread_ts: str | None, blocks: Sequence[Block] | None = None
+        self,
+        channel: str,
+        user: str,
+        text: str,
+        thread_ts: str | None,
+        blocks: Sequence[Block] | None = None,
     ) -> None:
-        """Say something that only one person sees. ``text`` is our own markup; it stands for the ``blocks`` if any."""
+        """Say something that only one person sees. ``text`` is our own markup."""
+        if blocks:
+            ensure_message({"text": text, "blocks": list(blocks)})
         with _meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
                 await self.client.chat_postEphemeral(
-                    channel=channel, user=user, text=text, blocks=blocks, thread_ts=thread_ts
+                    channel=channel, user=user, text=text, thread_ts=thread_ts, blocks=blocks
                 )
+
+    async def reply(self, channel: str, thread_ts: str, ts: str) -> dict[str, Any] | None:
+        """A reply as it is in its thread at this moment; None if it is not there any more."""
+        try:
+            with _meanings():
+                async with asyncio.timeout(CLICK_TIMEOUT_S):
+                    found = await self.client.conversations_replies(
+                        channel=channel, ts=thread_ts, oldest=ts, latest=ts, inclusive=True, limit=10
+                    )
+        except SlackGone:
+            return None
+        return next((dict(message) for message in found["messages"] if message.get("ts") == ts), None)
 
 
 def _body(message: Message) -> dict[str, Any]:

@@ -125,6 +125,11 @@ def event_key(event: str) -> str:
     return f"ag:event:{event}"
 
 
+def tally_key(name: str) -> str:
+    """String: how often something was done lately; it is gone after a while. By itself."""
+    return f"ag:tally:{name}"
+
+
 def leases(queue: str) -> str:
     """Hash beside an agenda or a queue: who works on which member until when, and how often it was tried."""
     return f"{queue}:leases"

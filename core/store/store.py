@@ -26,12 +26,13 @@ from core.store.connect import Client
 from core.store.events import Events
 from core.store.expiries import Expiries
 from core.store.handovers import Handovers
-from core.store.indexes import index_names
+from core.store.indexes import index_names, names_with
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.lists import Lists
 from core.store.merging import merged
 from core.store.reach import reachable
 from core.store.tail import Tail
+from core.store.tallies import Tallies
 
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 SAID_MOST = 50
@@ -76,6 +77,7 @@ class Store:
         self.clock = clock
         self.audit = AuditLog(client, partitions, clock)
         self.events = Events(client)
+        self.tallies = Tallies(client)
         self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
         self.handovers = Handovers(self, client)
@@ -272,7 +274,11 @@ class Store:
         }
         if copies is not None:
             command["copies"] = copies.model_dump_json()
-        word = await self.about_run(lua.CARD, run, command, [self._call_key(run)])
+        names = names_with(run, cards)
+        if names != run.index:
+            command |= {"index": " ".join(names), "made": run.doc.created_at}
+        extra = [self._call_key(run)]
+        word = await self.about(lua.CARD, run.id, run.doc.host, names, command, extra)
         return bool(word != "overtaken")
 
     async def resend(self, run: Run, *, by: Mapping[str, Any], via: str) -> str:

@@ -332,5 +332,5 @@ async def test_a_click_is_acknowledged_only_once_it_is_in_the_store(
     lists = Lists(engine, slack, Inbox(engine, slack))
     server.kill()
     with pytest.raises(StoreUnavailable):
-        await Actions(engine, Slack(client)).handle(ack, payload, AsyncRespond(response_url=None))
+        await Actions(engine, slack, lists).handle(ack, payload, AsyncRespond(response_url=None))
     assert ack.response is None

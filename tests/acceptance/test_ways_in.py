@@ -72,6 +72,7 @@ async def test_a_mention_in_a_thread_lists_what_is_open_there_for_who_asked_alon
     assert "Answered by @ben" in world.ben.text(world.private("ben")[-1])
     await world.cho.say(world.ops, f"{bot(world)}?", first["ts"])
     await world.told("cho", words.EMPTY["thread"])
+    assert len(world.private("cho")) == 1
 
 
 async def test_a_mention_outside_a_thread_lists_what_is_open_in_the_channel(world: World) -> None:

@@ -100,6 +100,21 @@ local function tell_homes()
   end
 end
 
+-- Has the run stand in these indexes too, whose keys the script was given. `names` are theirs, with blanks between. What
+-- somebody else has added meanwhile stays.
+local function stand_in(names)
+  local all = ' ' .. (redis.call('HGET', RUN, 'index') or '') .. ' '
+  for name in string.gmatch(names, '%S+') do
+    if not string.find(all, ' ' .. name .. ' ', 1, true) then
+      all = all .. name .. ' '
+    end
+  end
+  redis.call('HSET', RUN, 'index', string.match(all, '^%s*(.-)%s*$'))
+  for _, index in ipairs(INDEXES) do
+    redis.call('ZADD', index, cmd.made, cmd.run)
+  end
+end
+
 -- Something that a reader could see has changed: count it, bring the card up to date, wake who waits. A script about many
 -- runs names them all at its end.
 local changed_runs = {}
