@@ -96,6 +96,7 @@ class Service:
             bell,
             admins=settings.admins,
             default_channel=settings.default_channel,
+            fallback_channel=settings.fallback_channel,
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
             directory=directory,
@@ -135,7 +136,7 @@ class Service:
         return store, bell
 
     async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory) -> None:
-        settings, store, slack = self._settings, self.engine.store, Slack(client)
+        settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
         delivery = Delivery(self.engine, slack, Audience(self.engine, directory))
