@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final, Literal
@@ -34,7 +34,7 @@ from core.agenda import Handler, Worker
 from core.api.health import Check
 from core.bell import Bell
 from core.callbacks import Callbacks
-from core.clock import REANCHOR_S, StoreClock
+from core.clock import REANCHOR_S, Clock, StoreClock
 from core.embedded import EmbeddedServer
 from core.ending import end
 from core.engine import ResumeEngine
@@ -64,8 +64,12 @@ class NotReady(AskgateError):
 class Service:
     """An askgate process. Use it as an async context manager; `url` is where it listens."""
 
-    def __init__(self, settings: Settings, role: Role = "all") -> None:
+    def __init__(
+        self, settings: Settings, role: Role = "all", *, clock: Callable[[Clock], Clock] | None = None
+    ) -> None:
+        """``clock`` makes the engine's clock of the store's; without it that is the engine's."""
         self._settings = settings
+        self._clock = clock
         self._role = role
         self._stack = AsyncExitStack()
         self.worker: Worker | None = None
@@ -122,7 +126,11 @@ class Service:
         settings = self._settings
         record = Record(settings.redaction, keeps_values=settings.audit_values)
         store = Store(
-            redis, partitions=settings.partitions, clock=clock, record=record, wait=settings.redis_wait
+            redis,
+            partitions=settings.partitions,
+            clock=self._clock(clock) if self._clock else clock,
+            record=record,
+            wait=settings.redis_wait,
         )
         try:
             await clock.anchor()

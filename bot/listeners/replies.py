@@ -78,6 +78,12 @@ class Reply:
         return f"offer:{self.channel}:{self.thread_ts}:{self.person.user}"
 
 
+def _asks_the_bot(reply: Reply, body: Mapping[str, Any]) -> bool:
+    """Whether a reply mentions the bot: it is asked what is open there, and says so (see `mentions`)."""
+    bots = [item.get("user_id") for item in body.get("authorizations") or () if item.get("is_bot")]
+    return any(f"<@{bot}" in reply.raw for bot in bots)
+
+
 class Replies:
     """Offers, and what becomes of them."""
 
@@ -94,7 +100,7 @@ class Replies:
     async def heard(self, event: dict[str, Any], body: dict[str, Any]) -> None:
         """Offer to use a reply as an answer, if its writer may give one there."""
         reply = Reply.of(event, str(body.get("team_id")))
-        if reply is None or not reply.text:
+        if reply is None or not reply.text or _asks_the_bot(reply, body):
             return
         found = await self._open(reply)
         if not found:

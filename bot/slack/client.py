@@ -163,12 +163,13 @@ class Slack:
             reply = await self.client.conversations_open(users=[user])
         return str(reply["channel"]["id"])
 
-    async def open_view(self, trigger_id: str, view: Block) -> None:
-        """Open a modal. The trigger is good for 3 s and for one use."""
+    async def open_view(self, trigger_id: str, view: Block) -> str:
+        """Open a modal and return its id. The trigger is good for 3 s and for one use."""
         ensure_view(view)
         with meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
-                await self.client.views_open(trigger_id=trigger_id, view=view)
+                reply = await self.client.views_open(trigger_id=trigger_id, view=view)
+        return str(reply["view"]["id"])
 
     async def push_view(self, trigger_id: str, view: Block) -> None:
         """Put a modal on top of the one that was clicked in."""

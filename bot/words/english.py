@@ -518,6 +518,7 @@ DECIDE: Final = "Decide…"
 DETAILS: Final = "Details…"
 BACK: Final = "Show the list"
 REFRESH: Final = "Refresh"
+LOADING: Final = "Looking…"
 GATE_TITLE: Final = "One gate"
 EXTERNAL_ID: Final = "External id: "
 MANAGE: Final[Mapping[str, str]] = {

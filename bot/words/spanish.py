@@ -531,6 +531,7 @@ DECIDE: Final = "Decidir…"
 DETAILS: Final = "Detalles…"
 BACK: Final = "Ver la lista"
 REFRESH: Final = "Actualizar"
+LOADING: Final = "Buscando…"
 GATE_TITLE: Final = "Un gate"
 EXTERNAL_ID: Final = "Id externo: "
 MANAGE: Final[Mapping[str, str]] = {
