@@ -8,6 +8,7 @@ from typing import Any, Final
 import yaml
 
 from bot.listeners.commands import COMMAND
+from bot.listeners.shortcuts import GATES, GATES_HERE
 from core.settings import SettingsError
 
 PATH: Final = "/slack/events"
@@ -42,7 +43,11 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Every method of the Web API that is called with the bot token, and the scopes that Slack wants for it."""
 
-EVENTS: Final[Mapping[str, tuple[str, ...]]] = {"app_home_opened": ()}
+EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "app_home_opened": (),
+    "app_mention": ("app_mentions:read",),
+    **{f"message.{kind}": (f"{kind}:history",) for kind in _CONVERSATIONS},
+}
 """The events that a listener of ours exists for, and the scopes that Slack wants to send them."""
 
 APP_SCOPES: Final[Mapping[str, tuple[str, ...]]] = {"apps.connections.open": ("connections:write",)}
@@ -61,8 +66,8 @@ def manifest(url: str | None) -> dict[str, Any]:
     command = {
         "command": COMMAND,
         "description": "What waits for a decision",
-        "usage_hint": "[list]",
-        "should_escape": False,
+        "usage_hint": "[list | show ID | decide ID | help]",
+        "should_escape": True,
     }
     return {
         "display_information": {
@@ -77,6 +82,20 @@ def manifest(url: str | None) -> dict[str, Any]:
                 "messages_tab_read_only_enabled": True,
             },
             "bot_user": {"display_name": "askgate", "always_online": True},
+            "shortcuts": [
+                {
+                    "name": "Gates",
+                    "type": "global",
+                    "callback_id": GATES,
+                    "description": "What waits for a decision",
+                },
+                {
+                    "name": "Gates here",
+                    "type": "message",
+                    "callback_id": GATES_HERE,
+                    "description": "What is open in this thread",
+                },
+            ],
             "slash_commands": [command if url is None else {**command, "url": url + PATH}],
         },
         "oauth_config": {"scopes": {"bot": bot_scopes()}},

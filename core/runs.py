@@ -24,7 +24,10 @@ class RunStatus(StrEnum):
 
 
 class RunDoc(BaseModel):
-    """What never changes about a run. ``owner`` is the API key's name (or the adapter) that opened it."""
+    """What never changes about a run. ``owner`` is the API key's name (or the adapter) that opened it.
+
+    ``fallback`` is the channel where its card goes if it cannot be shown in its place.
+    """
 
     model_config = ConfigDict(frozen=True)
     id: str
@@ -38,6 +41,7 @@ class RunDoc(BaseModel):
     size: int
     remind_after_s: tuple[int, ...] = ()
     escalate: Escalation | None = None
+    fallback: str | None = None
 
 
 class CardFile(BaseModel):
@@ -90,7 +94,8 @@ class Run(BaseModel):
     ``attempt`` counts how often people were asked to decide it; ``reopened_at`` is when they last were, again (ms).
     ``index``: the indexes in which it stands while it waits. ``escalated``: whether the escalation has taken place.
     ``reminded``: how many reminders were given. ``mend``: somebody clicked on a card that no longer says how things
-    are, so it is drawn again in any case.
+    are, so it is drawn again in any case. ``resend``: somebody asked for the card to be sent again, in the place of the
+    messages that show it; ``resent``: how often that was done.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -101,6 +106,8 @@ class Run(BaseModel):
     cards: tuple[Card, ...] = ()
     copies: Copies = Copies()
     mend: bool = False
+    resend: bool = False
+    resent: int = 0
     escalated: bool = False
     reminded: int = 0
     error: str | None = None

@@ -10,7 +10,10 @@ from bot.cards import controls as c
 from bot.cards.card import pack, render
 from bot.cards.drafts import load_draft
 from bot.cards.form_modal import form_modal
-from bot.cards.inbox import Waiting, inbox_blocks
+from bot.cards.inbox import Waiting, headed, list_page
+from bot.cards.managing import MODALS
+from bot.cards.pages import gate_page, page_modal
+from bot.cards.queries import Query, Which
 from core.gates import Decision, Gate, Outcome
 from core.opening import gate_docs, run_doc
 from core.requests import RunRequest
@@ -33,7 +36,9 @@ def messages() -> Iterator[Json]:
         for message in render(state, pack(state)):
             yield {"text": message.text, "blocks": message.blocks}
     waiting = [Waiting(run, gate, "https://example.slack.com/archives/C1/p1") for gate in run.gates]
-    yield {"text": TEXT, "blocks": inbox_blocks("Sample", waiting, [])}
+    query = Query(Which.ALL)
+    page = list_page(query, waiting, [], admin=True, further=query.next((NOW_MS, RUN_ID)), filters=[query])
+    yield {"text": TEXT, "blocks": headed(page)}
 
 
 def views() -> Iterator[Json]:
@@ -49,6 +54,9 @@ def views() -> Iterator[Json]:
     yield approval_modals.reason(approval, c.REJECT_REASON, approval.digest or "")
     yield approval_modals.edit(approval)
     yield approval_modals.always(approval, approval.digest or "")
+    run = _run()
+    yield from (make(run, approval) for make in MODALS.values())
+    yield from (page_modal(gate_page(Waiting(run, gate, None), admin=True, back=None)) for gate in gates)
 
 
 _EXPIRED: Final = Decision(outcome=Outcome.EXPIRED, at=NOW_MS, via="clock")

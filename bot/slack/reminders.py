@@ -11,7 +11,8 @@ from bot import words
 from bot.cards.blocks import markup
 from bot.cards.card import Message, title
 from bot.cards.text import date, escape, isolated
-from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
+from bot.slack.client import Slack
+from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
 from core.agenda import TryAgain
 from core.copies import thread_of
 from core.engine import ResumeEngine
@@ -68,7 +69,7 @@ class Reminders:
             await self._slack.post(card.channel, message, thread_ts=thread_ts, payload=payload)
         except SlackBusy as busy:
             log.warning("reminder.later", run=run.id, code=busy.code)
-            raise TryAgain(busy.in_ms) from busy
+            raise again([busy]) from busy
         except (SlackRefused, SlackGone) as refused:
             log.warning("reminder.failed", run=run.id, code=refused.code)
 

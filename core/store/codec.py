@@ -68,6 +68,8 @@ def load_run(run_id: str, fields: Mapping[str, str]) -> Run:
         cards=tuple(map(Card.model_validate, _listed(fields.get("cards")))),
         copies=Copies.model_validate_json(fields["copies"]) if "copies" in fields else Copies(),
         mend=fields.get("mend") == "1",
+        resend=fields.get("resend") == "1",
+        resent=int(fields.get("resent", "0")),
         escalated=fields.get("escalated") == "1",
         reminded=int(fields.get("reminded", "0")),
         error=fields.get("error") or None,

@@ -64,6 +64,10 @@ class Keys:
         """Hash: ``digest`` of the newest event, ``link``: of the newest trimmed one, ``ms`` before which none comes."""
         return f"{self.base}:audit:head"
 
+    def troubles(self, name: str) -> str:
+        """List: what admins are to hear of, oldest first, as JSON."""
+        return f"{self.base}:troubles:{name}"
+
     @property
     def runs(self) -> str:
         """Sorted set: every run that is kept, by the ms it was made."""
@@ -77,6 +81,24 @@ class Keys:
     def index(self, name: str) -> str:
         """Sorted set: those of them that stand in an index (`indexes.py`), by the ms they were made."""
         return f"{self.base}:open:{name}"
+
+    def said(self, who: str) -> str:
+        """Sorted set: the newest gates that somebody (`T1:U1`, `key:ci`) has had a word on, by the ms of it."""
+        return f"{self.base}:said:{who}"
+
+    @property
+    def undeliverable(self) -> str:
+        """Sorted set: the runs that are kept of which a gate could be shown to nobody, by the ms when that was."""
+        return f"{self.base}:undeliverable"
+
+    @property
+    def homes(self) -> str:
+        """Sorted set: the people (`T1:U1`) who opened their Home within a day, by the ms when. Gone when nobody did."""
+        return f"{self.base}:homes"
+
+    def home(self, who: str) -> str:
+        """String: what somebody's Home shows, as its page; for a day."""
+        return f"{self.base}:home:{who}"
 
     @property
     def mark(self) -> str:
@@ -107,10 +129,20 @@ def event_key(event: str) -> str:
     return f"ag:event:{event}"
 
 
+def pace_key(*parts: str) -> str:
+    """String: a part of the pace at which the outside is called, in ms. All in one slot: a script touches several."""
+    return ":".join(("ag:{pace}", *parts))
+
+
+def tally_key(name: str) -> str:
+    """String: how often something was done lately; it is gone after a while. By itself."""
+    return f"ag:tally:{name}"
+
+
 def leases(queue: str) -> str:
     """Hash beside an agenda or a queue: who works on which member until when, and how often it was tried."""
     return f"{queue}:leases"
 
 
-WORK = ("remind", "escalate", "card", "callback")
+WORK = ("remind", "escalate", "card", "callback", "home")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""

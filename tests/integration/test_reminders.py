@@ -20,9 +20,9 @@ from bot.slack.directory import SlackDirectory
 from bot.slack.reminders import Reminders, reminder
 from core.agenda import TryAgain, Worker
 from core.engine import ResumeEngine
+from core.policy import Key
 from core.runs import Run
 from core.store.keys import Keys
-from tests.conftest import ANA
 from tests.runs import approval, run_request
 
 START = "2026-01-05T09:00:00Z"
@@ -123,7 +123,7 @@ async def test_a_reminder_waits_for_its_card_and_for_slack(desk: Desk) -> None:
 async def test_nothing_reminds_of_what_is_settled_or_gone(desk: Desk) -> None:
     with freeze_time(START, real_asyncio=True) as clock:
         run = await desk.opened(60)
-        await desk.engine.cancel(run.id, None, by=ANA, via="api")
+        await desk.engine.cancel(run.id, None, by=Key(key="ci"), via="api")
         clock.tick(timedelta(seconds=61))
         await desk.worker.run_once()
         await desk.reminders.remind(run.id, 1)

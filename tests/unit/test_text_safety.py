@@ -20,8 +20,12 @@ from bot.cards.blocks import markup
 from bot.cards.card import pack, render
 from bot.cards.edits import change_text
 from bot.cards.files import file_data, file_name, file_title, short_digest
-from bot.cards.inbox import Waiting, inbox_blocks
+from bot.cards.inbox import LINK, Page, Waiting, headed, list_page
 from bot.cards.limits import check_blocks, check_message, check_view
+from bot.cards.managing import MODALS
+from bot.cards.offer import offer_blocks, open_questions
+from bot.cards.pages import gate_page, page_modal
+from bot.cards.queries import Query, Which
 from bot.cards.text import isolated, visible
 from bot.cards.together import open_approvals, refused_together
 from bot.listeners.people import word_for
@@ -71,19 +75,35 @@ def surfaces(run: Run, said: str) -> Iterator[Surface]:
         note = reminder(run, "https://card.example", home="T1")
         yield "message", {"text": note.text, "blocks": note.blocks}
     waiting = [Waiting(run, gate, "https://card.example") for gate in run.gates[:20]]
-    yield "message", {"text": words.LIST_TITLE, "blocks": inbox_blocks(words.LIST_TITLE, waiting, ["Note"])}
+    query = Query(Which.ALL)
+    yield from pages(list_page(query, waiting[:3], ["Note"], admin=True, further=None, filters=[query]))
     for gate in run.gates[:1] if len(run.gates) < 3 else run.gates:
         for view in views(gate):
             yield "view", view
         for word in ephemerals(run, said):
             yield "message", {"text": word, "blocks": [markup(word)]}
             yield "view", modals.refusal(word)
+        item = Waiting(run, gate, "https://card.example")
+        yield from pages(gate_page(item, admin=True, back=query, words_above=words.extended(gate.id, "then")))
+        yield from (("view", managing(run, gate)) for managing in MODALS.values())
+        if gate.pending and (found := open_questions(gate)):
+            yield (
+                "message",
+                {"text": words.OFFER_FALLBACK, "blocks": offer_blocks(said, found, "value", "Note")},
+            )
         if gate.doc.kind is Kind.APPROVAL:
             yield "file", [file_name(gate), file_title(gate), words.file_comment(short_digest(gate))]
             yield "file data", file_data(gate).decode()
     if gates := open_approvals(run):
         yield "view", approval_modals.approve_all(run, gates)
         yield "view", refused_together(run, dict.fromkeys(ephemerals(run, said), gates[:1]))
+
+
+def pages(page: Page) -> Iterator[Surface]:
+    """A page as a private message, as a modal, and as the Home tab."""
+    yield "message", {"text": page.text, "blocks": headed(page)}
+    yield "view", page_modal(page)
+    yield "view", {"type": "home", "blocks": headed(page)}
 
 
 def ephemerals(run: Run, said: str) -> Iterator[str]:
@@ -134,7 +154,7 @@ def check_objects(sent: Any) -> None:
                 verb = found["action_id"].partition(":")[0]
                 if wanted := OUR_BUTTONS.get(verb):
                     assert found["text"]["text"].removesuffix("…") == wanted
-                assert "url" not in found or verb == c.OPEN
+                assert "url" not in found or verb in (c.OPEN, LINK)
 
 
 def check_seen(sent: Any) -> None:

@@ -49,10 +49,7 @@ for _, item in ipairs(cmd.items) do
   redis.call('HINCRBY', RUN, item.index .. ':rev', 1)
   audit(cmd.event, gate_id(item.index), ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"' .. item.fields)
 end
-redis.call('HSET', RUN, 'index', cmd.index)
-for _, index in ipairs(INDEXES) do
-  redis.call('ZADD', index, cmd.made, cmd.run)
-end
+stand_in(cmd.index)
 if cmd.flag then
   redis.call('HSET', RUN, cmd.flag, '1')
 end
