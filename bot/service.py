@@ -19,6 +19,8 @@ from bot import words
 from bot.app import build_app
 from bot.deliveries import Deliveries
 from bot.door import Door
+from bot.listeners.home import HomeDrawing
+from bot.listeners.inbox import Inbox
 from bot.slack.attachments import Attachments
 from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
@@ -140,12 +142,15 @@ class Service:
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
         delivery = Delivery(self.engine, slack, Audience(self.engine, directory))
+        drawing = HomeDrawing(self.engine, slack, Inbox(self.engine, slack))
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
             "card": Attachments(self.engine, slack, delivery.card).card,
             "remind": Reminders(self.engine, slack).remind,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,
+            "home": drawing.changed,
+            "person": drawing.draw,
         }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()
