@@ -225,6 +225,12 @@ class Slack:
             reply = await self.client.chat_getPermalink(channel=channel, message_ts=ts)
         return str(reply["permalink"])
 
+    async def user(self, user: str) -> dict[str, Any]:
+        """What Slack knows of a person (Slack: user object)."""
+        with _meanings():
+            reply = await self.client.users_info(user=user)
+        return dict(reply["user"])
+
     async def open_dm(self, user: str) -> str:
         """The id of the direct-message channel with a person."""
         with _meanings():

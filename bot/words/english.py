@@ -294,6 +294,15 @@ def reminder_fallback(title: str) -> str:
     return f"{title}: still waiting"
 
 
+def waiting(count: int) -> str:
+    """Over a message about all that waits for somebody, and its notification."""
+    return f"{count} gates wait for you" if count > 1 else "1 gate waits for you"
+
+
+def waiting_more(count: int) -> str:
+    return f"And {count} more: they are all on the app's Home tab."
+
+
 # private words to the person who clicked
 
 DID_NOT_WORK: Final = (

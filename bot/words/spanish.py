@@ -295,6 +295,15 @@ def reminder_fallback(title: str) -> str:
     return f"{title}: sigue esperando"
 
 
+def waiting(count: int) -> str:
+    """Over a message about all that waits for somebody, and its notification."""
+    return f"Hay {count} decisiones que te esperan" if count > 1 else "Hay 1 decisión que te espera"
+
+
+def waiting_more(count: int) -> str:
+    return f"Y {count} más: están todas en la pestaña Inicio de la aplicación."
+
+
 # private words to the person who clicked
 
 DID_NOT_WORK: Final = (

@@ -30,6 +30,7 @@ from core.store.indexes import index_names, names_with
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.lists import Lists
 from core.store.merging import merged
+from core.store.nudges import Nudges
 from core.store.reach import reachable
 from core.store.tail import Tail
 from core.store.tallies import Tallies
@@ -78,6 +79,7 @@ class Store:
         self.audit = AuditLog(client, partitions, clock)
         self.events = Events(client)
         self.tallies = Tallies(client)
+        self.nudges = Nudges(self, client)
         self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
         self.handovers = Handovers(self, client)
