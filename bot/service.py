@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final, Literal
@@ -35,7 +35,7 @@ from core.agenda import Handler, Worker
 from core.api.health import Check
 from core.bell import Bell
 from core.callbacks import Callbacks
-from core.clock import REANCHOR_S, StoreClock
+from core.clock import REANCHOR_S, Clock, StoreClock
 from core.embedded import EmbeddedServer
 from core.ending import end
 from core.engine import ResumeEngine
@@ -65,8 +65,12 @@ class NotReady(AskgateError):
 class Service:
     """An askgate process. Use it as an async context manager; `url` is where it listens."""
 
-    def __init__(self, settings: Settings, role: Role = "all") -> None:
+    def __init__(
+        self, settings: Settings, role: Role = "all", *, clock: Callable[[Clock], Clock] | None = None
+    ) -> None:
+        """``clock`` makes the engine's clock of the store's; without it that is the engine's."""
         self._settings = settings
+        self._clock = clock
         self._role = role
         self._stack = AsyncExitStack()
         self.worker: Worker | None = None
@@ -98,6 +102,7 @@ class Service:
             bell,
             admins=settings.admins,
             default_channel=settings.default_channel,
+            fallback_channel=settings.fallback_channel,
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
             directory=directory,
@@ -122,7 +127,11 @@ class Service:
         settings = self._settings
         record = Record(settings.redaction, keeps_values=settings.audit_values)
         store = Store(
-            redis, partitions=settings.partitions, clock=clock, record=record, wait=settings.redis_wait
+            redis,
+            partitions=settings.partitions,
+            clock=self._clock(clock) if self._clock else clock,
+            record=record,
+            wait=settings.redis_wait,
         )
         try:
             await clock.anchor()
@@ -137,7 +146,7 @@ class Service:
         return store, bell
 
     async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory) -> None:
-        settings, store, slack = self._settings, self.engine.store, Slack(client)
+        settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
         delivery = Delivery(self.engine, slack, Audience(self.engine, directory))

@@ -8,6 +8,8 @@ from core.places import Place
 from core.policy import Person
 from core.runs import Card, Run
 
+FALLBACK: Final = -1
+"""The channel that stands in for the run's own place, if the chat system does not take its card there."""
 OWN: Final = 0
 """The place that the run names."""
 ESCALATED: Final = 1
@@ -21,6 +23,8 @@ def places(run: Run) -> dict[int, Place]:
     wanted: dict[int, Place] = {}
     if run.doc.place:
         wanted[OWN] = run.doc.place
+        if run.doc.fallback and refusal(run, OWN):
+            wanted[FALLBACK] = Place(channel=run.doc.fallback)
     if run.escalated and run.doc.escalate and run.doc.escalate.place:
         wanted[ESCALATED] = run.doc.escalate.place
     for number, person in enumerate(run.copies.to, FIRST_COPY):

@@ -11,7 +11,8 @@ from bot import words
 from bot.cards.card import Message
 from bot.cards.inbox import Waiting, digest_blocks
 from bot.slack.burden import MANY, burden
-from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
+from bot.slack.client import Slack
+from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
 from bot.slack.quiet import QuietHours
 from core.agenda import TryAgain
 from core.copies import card_for
@@ -50,7 +51,7 @@ class Digests:
                 await self._send(person, found if len(found) > MANY else due, looking=tries > 1)
             except SlackBusy as busy:
                 log.warning("digest.later", code=busy.code)
-                raise TryAgain(busy.in_ms) from busy
+                raise again([busy]) from busy
         await nudges.end(person, waiting)
 
     async def _send(self, person: Person, found: Sequence[tuple[Run, Gate]], *, looking: bool) -> None:

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import structlog
 
-from bot.slack.client import Slack, SlackGone, SlackRefused
+from bot.slack.client import Slack
+from bot.slack.errors import SlackGone, SlackRefused
 from core.clock import Clock
 from core.policy import Person
 from core.quiet import Quiet

@@ -12,7 +12,8 @@ from bot.cards.blocks import markup
 from bot.cards.card import Message, title
 from bot.cards.text import date, escape, mention
 from bot.slack.burden import MANY, burden
-from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
+from bot.slack.client import Slack
+from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
 from bot.slack.quiet import QuietHours
 from core.agenda import TryAgain
 from core.copies import FIRST_COPY, card_in, places, thread_of
@@ -61,7 +62,7 @@ class Reminders:
                 await self._give(run, given, looking=tries > 1)
             except SlackBusy as busy:
                 log.warning("reminder.later", run=run.id, code=busy.code)
-                raise TryAgain(busy.in_ms) from busy
+                raise again([busy]) from busy
         await store.reminded(run, given, times[given] if given < len(times) else None)
 
     async def _give(self, run: Run, number: int, *, looking: bool) -> None:
@@ -102,7 +103,7 @@ class Reminders:
                 card.channel, thread_ts=thread_ts, since_ms=run.opened_at, payload=payload
             ):
                 return
-            url = await self._slack.permalink(card.channel, card.ts)
+            url = card.url or await self._slack.permalink(card.channel, card.ts)
             shown = shown_run(run, self._engine.redaction)
             await self._slack.post(
                 card.channel, reminder(shown, url, people), thread_ts=thread_ts, payload=payload

@@ -183,6 +183,11 @@ def copy_of(where: str, url: str) -> str:
     return f"From {where}: <{url}|go to the thread>"
 
 
+def instead_of(where: str, code: str) -> str:
+    """``where`` is a mention of the place that does not take the card, ``code`` Slack's word for why."""
+    return f"⚠️ It stands here because it cannot be shown in {where} (`{code}`)"
+
+
 def host_refused(error: str) -> str:
     """``error`` is what the host said, or empty."""
     return "⚠️ The agent's host refused this" + (f": {error}" if error else ".")
@@ -279,6 +284,18 @@ def fallback(title: str, pending: int, count: int) -> str:
     if not pending:
         return f"{title}: settled"
     return f"{title}: {pending} of {count} open" if count > 1 else f"{title}: waiting for you"
+
+
+def undrawn(gate: str) -> str:
+    """Markup in place of a card that Slack does not take. ``gate``: the id of one that is open, or empty."""
+    what = "⚠️ *Slack does not take this card*, so it stands here as text."
+    if not gate:
+        return f"{what} Nothing is open any more."
+    return f"{what} Decide in askgate's App Home, or with `/gates decide {gate}`; `/gates show {gate}` shows all of it."
+
+
+def undrawn_gate(gate: str, settled: str) -> str:
+    return f"• `{gate}`: {settled or 'open'}"
 
 
 # reminders
@@ -488,6 +505,7 @@ DECIDE: Final = "Decide…"
 DETAILS: Final = "Details…"
 BACK: Final = "Show the list"
 REFRESH: Final = "Refresh"
+LOADING: Final = "Looking…"
 GATE_TITLE: Final = "One gate"
 EXTERNAL_ID: Final = "External id: "
 MANAGE: Final[Mapping[str, str]] = {

@@ -133,6 +133,11 @@ def event_key(event: str) -> str:
     return f"ag:event:{event}"
 
 
+def pace_key(*parts: str) -> str:
+    """String: a part of the pace at which the outside is called, in ms. All in one slot: a script touches several."""
+    return ":".join(("ag:{pace}", *parts))
+
+
 def tally_key(name: str) -> str:
     """String: how often something was done lately; it is gone after a while. By itself."""
     return f"ag:tally:{name}"

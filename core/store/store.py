@@ -31,6 +31,7 @@ from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.lists import Lists
 from core.store.merging import merged
 from core.store.nudges import Nudges
+from core.store.pace import Pace
 from core.store.reach import reachable
 from core.store.tail import Tail
 from core.store.tallies import Tallies
@@ -83,6 +84,7 @@ class Store:
         self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
         self.handovers = Handovers(self, client)
+        self.pace = Pace(self._fast, clock)
         self.tail = Tail(client, partitions)
         self.lists = Lists(self, client)
 

@@ -201,7 +201,7 @@ class World:
         return [
             element["text"]["text"].removesuffix("…")
             for message in self.parts(run, copy)
-            for block in message["blocks"]
+            for block in message.get("blocks", ())
             for element in block.get("elements", ())
             if element["type"] == "button"
         ]
