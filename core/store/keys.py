@@ -64,6 +64,10 @@ class Keys:
         """Hash: ``digest`` of the newest event, ``link``: of the newest trimmed one, ``ms`` before which none comes."""
         return f"{self.base}:audit:head"
 
+    def troubles(self, name: str) -> str:
+        """List: what admins are to hear of, oldest first, as JSON."""
+        return f"{self.base}:troubles:{name}"
+
     @property
     def runs(self) -> str:
         """Sorted set: every run that is kept, by the ms it was made."""

@@ -35,6 +35,7 @@ from core.store.pace import Pace
 from core.store.reach import reachable
 from core.store.tail import Tail
 from core.store.tallies import Tallies
+from core.store.troubles import Troubles
 
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 SAID_MOST = 50
@@ -85,6 +86,7 @@ class Store:
         self.record = record or Record()
         self.handovers = Handovers(self, client)
         self.pace = Pace(self._fast, clock)
+        self.troubles = Troubles(client, clock)
         self.tail = Tail(client, partitions)
         self.lists = Lists(self, client)
 
