@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final, Literal
@@ -25,8 +25,11 @@ from bot.slack.attachments import Attachments
 from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
+from bot.slack.digests import Digests
 from bot.slack.directory import SlackDirectory
 from bot.slack.mending import mend_cards
+from bot.slack.notices import Notices
+from bot.slack.quiet import QuietHours
 from bot.slack.reachable import Reachable
 from bot.slack.reminders import Reminders
 from bot.socket import Socket
@@ -35,7 +38,7 @@ from core.agenda import Handler, Worker
 from core.api.health import Check
 from core.bell import Bell
 from core.callbacks import Callbacks
-from core.clock import REANCHOR_S, StoreClock
+from core.clock import REANCHOR_S, Clock, StoreClock
 from core.embedded import EmbeddedServer
 from core.ending import end
 from core.engine import ResumeEngine
@@ -65,8 +68,12 @@ class NotReady(AskgateError):
 class Service:
     """An askgate process. Use it as an async context manager; `url` is where it listens."""
 
-    def __init__(self, settings: Settings, role: Role = "all") -> None:
+    def __init__(
+        self, settings: Settings, role: Role = "all", *, clock: Callable[[Clock], Clock] | None = None
+    ) -> None:
+        """``clock`` makes the engine's clock of the store's; without it that is the engine's."""
         self._settings = settings
+        self._clock = clock
         self._role = role
         self._stack = AsyncExitStack()
         self.worker: Worker | None = None
@@ -123,7 +130,11 @@ class Service:
         settings = self._settings
         record = Record(settings.redaction, keeps_values=settings.audit_values)
         store = Store(
-            redis, partitions=settings.partitions, clock=clock, record=record, wait=settings.redis_wait
+            redis,
+            partitions=settings.partitions,
+            clock=self._clock(clock) if self._clock else clock,
+            record=record,
+            wait=settings.redis_wait,
         )
         try:
             await clock.anchor()
@@ -141,12 +152,17 @@ class Service:
         settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
-        delivery = Delivery(self.engine, slack, Audience(self.engine, directory))
+        audience = Audience(self.engine, directory)
+        notices = Notices(self.engine, slack, audience)
+        delivery = Delivery(self.engine, slack, audience, notices.note)
+        quiet = QuietHours(settings.quiet_hours, slack, store.clock)
         drawing = HomeDrawing(self.engine, slack, Inbox(self.engine, slack))
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
             "card": Attachments(self.engine, slack, delivery.card).card,
-            "remind": Reminders(self.engine, slack).remind,
+            "remind": Reminders(self.engine, slack, quiet).remind,
+            "nudge": Digests(self.engine, slack, quiet).nudge,
+            "notice": notices.notice,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,
             "home": drawing.changed,

@@ -117,6 +117,13 @@ class Worker:
             await asyncio.gather(*(self._work(due) for due in batch))
         return done
 
+    async def finish(self) -> int:
+        """Wait until all that this worker has in hand is done (it may take more meanwhile). Returns how much it was."""
+        in_hand = set(self._running)
+        if in_hand:
+            await asyncio.wait(in_hand)
+        return len(in_hand)
+
     async def _loop(self) -> None:
         with self._bell.heard("due") as rung:
             while not self._stopping.is_set():

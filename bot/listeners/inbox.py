@@ -280,6 +280,7 @@ class Inbox:
         """The gates as people may see them, with the addresses of their cards, as far as Slack tells them in time."""
         shown = [self._shown(run, gate) for run, gate in found]
         cards = [card_of(run, gate) for run, gate in shown]
+        self._links |= {(card.channel, card.ts): card.url for card in cards if card and card.url}
         unknown = {(card.channel, card.ts) for card in cards if card} - self._links.keys()
         if unknown:
             tasks = [asyncio.create_task(self._ask(channel, ts)) for channel, ts in unknown]

@@ -21,6 +21,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 PAGE = Path(__file__).parent / "page"
 KEEPALIVE_S = 15
+MOST_SKIPPED_S = 31 * 86_400
 KINDS = {
     ".html": "text/html",
     ".js": "text/javascript",
@@ -60,6 +61,7 @@ class Browser:
             "dm": self._dm,
             "shortcut": self._shortcut,
             "read": self._read,
+            "skip": self._skip,
         }
         return [
             web.get("/", self._index),
@@ -158,6 +160,7 @@ class Browser:
             ],
             "rev": world.sights.rev,
             "now": int(world.clock() * 1000),
+            "skipped_s": int(world.skipped),
         }
 
     def _channel(self, channel: Channel, user: str) -> Json:
@@ -248,6 +251,13 @@ class Browser:
 
     async def _read(self, body: Json, user: str) -> Json:
         self.acts.read(user, body["channel"])
+        return {"ok": True}
+
+    async def _skip(self, body: Json, user: str) -> Json:
+        seconds = body["seconds"]
+        if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 < seconds <= MOST_SKIPPED_S:
+            raise Impossible(f"seconds must be a whole number from 1 to {MOST_SKIPPED_S}")
+        await self.world.skip(seconds)
         return {"ok": True}
 
 

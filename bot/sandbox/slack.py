@@ -23,7 +23,7 @@ from bot.sandbox.person import Person
 from bot.sandbox.responses import ResponseUrls
 from bot.sandbox.webapi import Recorded, WebApi
 from bot.sandbox.words import Words
-from bot.sandbox.world import TEAM, App, Channel, Command, Group, Shortcut, User, World
+from bot.sandbox.world import TEAM, App, Channel, Command, Follower, Group, Shortcut, User, World
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -196,11 +196,13 @@ class LocalSlack:
         ]
         self.world.changed()
 
-    def add_user(self, name: str, real_name: str = "", admin: bool = False, team: str = TEAM) -> str:
+    def add_user(
+        self, name: str, real_name: str = "", admin: bool = False, team: str = TEAM, tz: str = "Etc/UTC"
+    ) -> str:
         """Add a person and return the id. Another `team` makes a stranger of a connected workspace."""
         user = self.world.user_named(name)
         if user is None:
-            user = User(self.world.new_id("U"), name, real_name or name.capitalize(), team, admin)
+            user = User(self.world.new_id("U"), name, real_name or name.capitalize(), team, admin, tz=tz)
             self.world.users[user.id] = user
             self.world.teams.setdefault(team, f"Team {team}")
             self.world.changed()
@@ -285,6 +287,26 @@ class LocalSlack:
     async def verify_url(self, app: App | None = None) -> bool:
         """Whether the app's request URL echoes Slack's challenge, as it must when it is entered."""
         return await self.courier.verify_url(app or self.app)
+
+    # time
+
+    async def skip(self, seconds: float) -> None:
+        """Let time pass at once: days turn, triggers end, and who follows `now` does what has fallen due."""
+        await self.world.skip(seconds)
+
+    @property
+    def skipped(self) -> float:
+        """How many seconds the workspace is ahead of the time outside."""
+        return self.world.skipped
+
+    @property
+    def followers(self) -> list[Follower]:
+        """Who goes by the workspace's clock, and is told of each skip."""
+        return self.world.followers
+
+    def now(self) -> float:
+        """The workspace's time, in seconds since 1970."""
+        return self.world.clock()
 
     # mischief
 

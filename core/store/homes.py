@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,12 @@ class Homes:
         """Have somebody's Home drawn again: once, however often that is asked for until then."""
         partition, now = self._partition(who), self._store.clock.now_ms()
         agenda = self._store.agenda(partition)
-        args: list[str | int] = [now, f"{PERSON}:{who}", now + in_ms, BELL, f"due {partition:02d}"]
+        command = {
+            "now": now,
+            "member": f"{PERSON}:{who}",
+            "due": now + in_ms,
+            "bell": BELL,
+            "partition": f"{partition:02d}",
+        }
         async with reachable():
-            await lua.SOON(self._redis, [agenda, leases(agenda)], args)
+            await lua.SOON(self._redis, [agenda, leases(agenda)], [json.dumps(command)])

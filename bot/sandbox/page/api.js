@@ -48,6 +48,7 @@ export async function submitView(viewId, values) {
 
 export const closeView = (viewId) => post("/ui/close", { view_id: viewId });
 export const openHome = () => post("/ui/home", {});
+export const skip = (seconds) => post("/ui/skip", { seconds });
 export const markRead = (channel) => post("/ui/read", { channel });
 export const openDm = (userId) => post("/ui/dm", { with: userId });
 

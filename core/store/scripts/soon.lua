@@ -1,13 +1,6 @@
--- Makes a member of an agenda due, unless it is due sooner. KEYS: the agenda, its leases. ARGV: now, member, due (ms), the
--- bell's channel and message. Somebody who is working on it finishes first and then does it again.
-local now, member, due = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local record = redis.call('HGET', KEYS[2], member)
-record = record and cjson.decode(record)
-if record and record['until'] and record['until'] > now then
-  record.again = math.min(record.again or due, due)
-  redis.call('HSET', KEYS[2], member, cjson.encode(record))
-else
-  redis.call('ZADD', KEYS[1], 'LT', due, member)
-end
-redis.call('PUBLISH', ARGV[4], ARGV[5])
+-- Makes a member of an agenda due, unless it is due sooner. KEYS: 1 agenda, 2 its leases. cmd: member, due (ms), bell
+-- (channel), partition.
+local due = tonumber(redis.call('ZSCORE', KEYS[1], cmd.member) or cmd.due)
+schedule(KEYS[1], KEYS[2], cmd.member, redis.call('HEXISTS', KEYS[2], cmd.member) == 1 and cmd.due or math.min(due, cmd.due))
+redis.call('PUBLISH', cmd.bell, 'due ' .. cmd.partition)
 return 1
