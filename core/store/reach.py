@@ -44,7 +44,14 @@ _AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OO
 
 @contextlib.asynccontextmanager
 async def reachable() -> AsyncIterator[None]:
-    """Around one call. Raises StoreUnavailable when Redis cannot be reached, or cannot take it now."""
+    """Around one call. Raises StoreUnavailable when Redis cannot be reached, or cannot take it now.
+
+    Who is cancelled meanwhile is cancelled, whatever came of the call: redis-py sends under asyncio.wait_for, which
+    until Python 3.12 may swallow it.
+    """
+    task = asyncio.current_task()
+    assert task
+    asked = task.cancelling()
     try:
         async with asyncio.timeout(BUDGET_S):
             yield
@@ -56,6 +63,9 @@ async def reachable() -> AsyncIterator[None]:
         if str(error).startswith(_AWAY_CODES):
             raise StoreUnavailable from error
         raise
+    finally:
+        if task.cancelling() > asked:
+            raise asyncio.CancelledError
 
 
 def refuses(error: BaseException) -> bool:
