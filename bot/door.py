@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 import json
@@ -13,10 +12,9 @@ from urllib.parse import parse_qs
 import structlog
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
-from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
-from slack_bolt.response import BoltResponse
 
+from bot.deliveries import Deliveries
 from bot.payloads import complete
 
 MAX_BYTES: Final = 1024 * 1024
@@ -30,10 +28,9 @@ log = structlog.get_logger(__name__)
 class Door:
     """`POST /slack/events`: events, interactivity and commands."""
 
-    def __init__(self, app: AsyncApp, signing_secret: str) -> None:
-        self._app = app
+    def __init__(self, deliveries: Deliveries, signing_secret: str) -> None:
+        self._deliveries = deliveries
         self._secret = signing_secret.encode()
-        self._running: set[asyncio.Task[BoltResponse]] = set()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers 400 (cannot be read), 401 (not from Slack), 413 (too large), or what Bolt answers."""
@@ -51,15 +48,11 @@ class Door:
         if asked is None:
             log.warning("door.unreadable", type=request.content_type, bytes=len(body))
             return _no(400, "the body cannot be read")
-        # Slack hangs up after 3 s; what a person did goes on to its end all the same
-        dispatch = asyncio.create_task(self._app.async_dispatch(asked))
-        self._running.add(dispatch)
-        dispatch.add_done_callback(self._running.discard)
-        return await to_aiohttp_response(await asyncio.shield(dispatch))
+        return await to_aiohttp_response(await self._deliveries.take(asked))
 
     async def close(self) -> None:
         """Wait for what is still being done."""
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await self._deliveries.close()
 
     def _not_from_slack(self, request: web.Request, body: bytes) -> str | None:
         """Why this is not Slack's own request of the last five minutes, or None (Slack: verifying requests)."""

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Final, Literal
 
 import aiohttp
 import structlog
 from pydantic import SecretStr
-from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot import words
 from bot.app import build_app
+from bot.deliveries import Deliveries
 from bot.door import Door
+from bot.slack.attachments import Attachments
+from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
+from bot.slack.mending import mend_cards
+from bot.slack.notices import Notices
 from bot.slack.reachable import Reachable
 from bot.slack.reminders import Reminders
 from bot.socket import Socket
@@ -28,10 +34,14 @@ from core.agenda import Handler, Worker
 from core.api.health import Check
 from core.bell import Bell
 from core.callbacks import Callbacks
-from core.clock import REANCHOR_S, StoreClock
+from core.clock import REANCHOR_S, Clock, StoreClock
 from core.embedded import EmbeddedServer
+from core.ending import end
 from core.engine import ResumeEngine
 from core.errors import AskgateError, StoreUnavailable
+from core.hosts.config import HostsError, load_hosts
+from core.hosts.desk import Desk
+from core.hosts.opening import adapter
 from core.record import Record
 from core.retention import Retention
 from core.settings import Settings, SettingsError
@@ -54,8 +64,12 @@ class NotReady(AskgateError):
 class Service:
     """An askgate process. Use it as an async context manager; `url` is where it listens."""
 
-    def __init__(self, settings: Settings, role: Role = "all") -> None:
+    def __init__(
+        self, settings: Settings, role: Role = "all", *, clock: Callable[[Clock], Clock] | None = None
+    ) -> None:
+        """``clock`` makes the engine's clock of the store's; without it that is the engine's."""
         self._settings = settings
+        self._clock = clock
         self._role = role
         self._stack = AsyncExitStack()
         self.worker: Worker | None = None
@@ -76,6 +90,7 @@ class Service:
     async def _start(self) -> None:
         """What is started later depends on what is started first, so the stack stops it the other way round."""
         settings, stack = self._settings, self._stack
+        words.speak(settings.language)
         url = await self._redis_url()
         store, bell = await self._open_store(url)
         client = await stack.enter_async_context(slack_client(settings))
@@ -86,13 +101,14 @@ class Service:
             bell,
             admins=settings.admins,
             default_channel=settings.default_channel,
+            fallback_channel=settings.fallback_channel,
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
             directory=directory,
             callback_allow=settings.callback_allow,
         )
         if self._role in ("all", "worker"):
-            await self._start_worker(client)
+            await self._start_worker(client, directory)
         await self._start_web(client)
 
     async def _redis_url(self) -> str:
@@ -110,7 +126,11 @@ class Service:
         settings = self._settings
         record = Record(settings.redaction, keeps_values=settings.audit_values)
         store = Store(
-            redis, partitions=settings.partitions, clock=clock, record=record, wait=settings.redis_wait
+            redis,
+            partitions=settings.partitions,
+            clock=self._clock(clock) if self._clock else clock,
+            record=record,
+            wait=settings.redis_wait,
         )
         try:
             await clock.anchor()
@@ -124,20 +144,37 @@ class Service:
         self._stack.push_async_callback(bell.stop)
         return store, bell
 
-    async def _start_worker(self, client: AsyncWebClient) -> None:
-        settings, store, slack = self._settings, self.engine.store, Slack(client)
+    async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory) -> None:
+        settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
+        audience = Audience(self.engine, directory)
+        notices = Notices(self.engine, slack, audience)
+        delivery = Delivery(self.engine, slack, audience, notices.note)
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
-            "card": Delivery(self.engine, slack).card,
+            "card": Attachments(self.engine, slack, delivery.card).card,
             "remind": Reminders(self.engine, slack).remind,
+            "notice": notices.notice,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,
         }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()
         self._stack.push_async_callback(self.worker.stop, self._settings.grace_s)
+        self._start_desks()
+
+    def _start_desks(self) -> None:
+        """One desk a host that ASKGATE_HOSTS names. Any number of workers may have one before the same host."""
+        settings, clock = self._settings, self.engine.store.clock
+        try:
+            hosts = load_hosts(settings.hosts) if settings.hosts else []
+        except HostsError as error:
+            raise SettingsError(f"ASKGATE_HOSTS: {error}") from None
+        for config in hosts:
+            desk = Desk(self.engine, adapter(config, clock))
+            desk.start()
+            self._stack.push_async_callback(desk.stop, settings.grace_s)
 
     async def _start_web(self, client: AsyncWebClient) -> None:
         """The HTTP port. A worker alone has one too, for health and metrics."""
@@ -147,19 +184,25 @@ class Service:
             self.web.serve_api(settings.api_keys)
             secret = settings.slack_signing_secret
             app = build_app(self.engine, client, signing_secret=secret.get_secret_value() if secret else None)
+            deliveries = Deliveries(app, self.engine.store.events)
             if settings.slack_app_token:
-                checks["slack_socket"] = await self._connect_socket(app, client, settings.slack_app_token)
+                checks["slack_socket"] = await self._connect_socket(
+                    deliveries, client, settings.slack_app_token
+                )
             elif secret:
-                self.web.serve_slack(Door(app, secret.get_secret_value()))
+                self.web.serve_slack(Door(deliveries, secret.get_secret_value()))
         await self._stack.enter_async_context(self.web)
 
-    async def _connect_socket(self, app: AsyncApp, client: AsyncWebClient, token: SecretStr) -> Check:
-        socket = Socket(app, token.get_secret_value(), client)
+    async def _connect_socket(
+        self, deliveries: Deliveries, client: AsyncWebClient, token: SecretStr
+    ) -> Check:
+        after_gap = partial(mend_cards, self.engine.store)
+        socket = Socket(deliveries, client, token.get_secret_value(), after_gap)
         self._stack.push_async_callback(socket.close, self._settings.grace_s)
         await socket.connect()
 
         async def connected() -> None:
-            if not await socket.connected():
+            if not socket.connected:
                 raise NotReady("the Socket Mode connection is down")
 
         return connected
@@ -212,6 +255,4 @@ async def _kept_anchored(clock: StoreClock) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        await end([task])

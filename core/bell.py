@@ -15,12 +15,12 @@ import structlog
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
+from core.ending import end
 from core.store.connect import Client
 from core.store.keys import BELL
 
 log = structlog.get_logger(__name__)
 RECONNECT_S = 0.5
-CANCEL_AGAIN_S = 0.1
 QUIET_S = 5.0
 """After how long a silence the server is asked whether it is there; after one more it counts as gone."""
 POLL_S = 2.0
@@ -41,12 +41,9 @@ class Bell:
 
     async def stop(self) -> None:
         if self._task:
-            while not self._task.done():
-                # again if that was swallowed: redis-py sends under asyncio.wait_for, which until Python 3.12 may do so
-                self._task.cancel()
-                await asyncio.wait([self._task], timeout=CANCEL_AGAIN_S)
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await end([self._task])
+            if not self._task.cancelled() and (error := self._task.exception()):
+                raise error
         await self._client.aclose()
 
     @contextlib.contextmanager

@@ -32,6 +32,7 @@ from core.errors import (
     NotAllowed,
     NotFound,
     NotWaiting,
+    Overtaken,
     Refused,
 )
 from core.feed import Feed
@@ -64,6 +65,7 @@ class ResumeEngine:
     bell: Bell
     admins: Sequence[str] = ()
     default_channel: str | None = None
+    fallback_channel: str | None = None
     default_timeout_s: int = 86400
     home: str | None = None
     directory: Directory = field(default_factory=NoDirectory)
@@ -98,12 +100,34 @@ class ResumeEngine:
         ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace, Invalid
         (a callback that may not be called), IdempotencyKeyReused or StoreUnavailable; nothing is stored then.
         """
+        once = (owner, idempotency_key, _body_digest(request)) if idempotency_key else None
+        return await self._suspend(request, owner, once)
+
+    async def adopt(self, request: RunRequest, *, key: str) -> Run:
+        """Put in a run that a host's adapter found waiting, or read the one that was made for the same ``key``.
+
+        Raises as `suspend` does, but for IdempotencyKeyReused: the settings by which a wait is described may change.
+        """
+        run, _ = await self._suspend(request, request.host, (request.host, key, ""), via="host")
+        return run
+
+    async def _suspend(
+        self, request: RunRequest, owner: str, once: tuple[str, str, str] | None, via: str = "api"
+    ) -> tuple[Run, bool]:
+        """``once`` is (scope, key, digest of the body), for what may be put in only once."""
         if request.callback:
             self._check_callback(request.callback.url)
-        scope = f"{owner} {idempotency_key}" if idempotency_key else new_token()
+        scope = f"{once[0]} {once[1]}" if once else new_token()
         now_ms = self.store.clock.now_ms()
         run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions, now_ms)
-        doc = run_doc(run_id, request, owner, now_ms=now_ms, channel=self.default_channel)
+        doc = run_doc(
+            run_id,
+            request,
+            owner,
+            now_ms=now_ms,
+            channel=self.default_channel,
+            fallback=self.fallback_channel,
+        )
         gates = gate_docs(doc, request)
         for gate in gates:
             check_decidable(gate, gate.policy, doc, self.admins, home=self.home)
@@ -121,7 +145,8 @@ class ResumeEngine:
             by={"key": owner},
             callback=_callback(request),
             due=due,
-            idempotency=(owner, idempotency_key, _body_digest(request)) if idempotency_key else None,
+            idempotency=once,
+            via=via,
         )
         if word == "reused":
             raise IdempotencyKeyReused
@@ -302,17 +327,26 @@ class ResumeEngine:
             speaks_for=speaks_for,
         )
 
-    async def check_open(self, run: Run, gate: Gate, person: Person, *, via: str) -> None:
+    async def check_open(
+        self, run: Run, gate: Gate, person: Person, *, via: str, approving: bool = False
+    ) -> None:
         """Refuse, before somebody writes a long answer, what could only be refused afterwards.
 
-        Raises AlreadySettled, Expired, NotAllowed, CannotVerify or StoreUnavailable.
+        ``approving``: it is to be approved. Raises AlreadySettled, Expired, NotAllowed, SelfApproval, CannotVerify or
+        StoreUnavailable.
         """
         try:
             if not gate.pending or gate.deadline <= self.store.clock.now_ms():
                 raise _too_late(gate)
-            await self._check_allowed(run, gate, person, approving=False)
+            await self._check_allowed(run, gate, person, approving=approving)
         except Refused as refusal:
             raise await self._refused(run, gate, person, via, refusal) from None
+
+    async def overtaken(self, run: Run, gate: Gate, person: Person, *, via: str) -> Overtaken:
+        """The refusal for somebody who saw other gates than there are: written down, and the card is drawn again."""
+        refusal = Overtaken()
+        await self._refused(run, gate, person, via, refusal)
+        return refusal
 
     async def may_decide(self, run: Run, gate: Gate, by: Actor) -> bool:
         """Whether somebody is among those who may decide a gate. Raises CannotVerify."""
@@ -339,18 +373,28 @@ class ResumeEngine:
     async def cancel(
         self, run_id: str, reason: str | None, *, by: Actor, via: str, index: int | None = None
     ) -> Run:
-        """Settle what is pending as cancelled. Raises NotFound, NotWaiting or StoreUnavailable."""
+        """Settle what is pending as cancelled. Admins, and keys, may do it.
+
+        Raises NotFound, NotAllowed, CannotVerify, NotWaiting or StoreUnavailable.
+        """
         run = await self.run(run_id)
+        await self.amendments.check_admin(
+            run, None if index is None else gate_id(run_id, index), by=by, via=via
+        )
         if not await self._withdraw(run, Outcome.CANCELLED, reason, by=by, via=via, index=index):
             status = (await self.run(run_id)).status
             await self._note_refused(run, by, via, NotWaiting)
             raise NotWaiting(f"Nothing is pending there; the run is {status}.")
         return await self.run(run_id)
 
-    async def undeliverable(self, run_id: str, reason: str) -> int:
-        """Settle what is pending as undeliverable, with the reason. Returns how many gates that were."""
+    async def supersede(self, run_id: str, reason: str) -> int:
+        """Settle what is pending as superseded: its host has moved on. Returns how many gates that were."""
+        return await self._withdraw(await self.run(run_id), Outcome.SUPERSEDED, reason, by=None, via="host")
+
+    async def undeliverable(self, run_id: str, reason: str, *, index: int | None = None) -> int:
+        """Settle what is pending (or one gate) as undeliverable, with the reason. Returns how many gates that were."""
         return await self._withdraw(
-            await self.run(run_id), Outcome.UNDELIVERABLE, reason, by=None, via="host"
+            await self.run(run_id), Outcome.UNDELIVERABLE, reason, by=None, via="host", index=index
         )
 
     async def _withdraw(

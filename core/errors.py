@@ -140,3 +140,9 @@ class ArgumentsChanged(Refused):
     """The arguments changed since you read them. Read the card again."""
 
     slug = "arguments-changed"
+
+
+class Overtaken(ArgumentsChanged):
+    """Some of this was decided or changed since you read it. Read the card again."""
+
+    slug = "overtaken"

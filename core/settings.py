@@ -306,6 +306,9 @@ class Settings(BaseSettings):
     default_channel: Annotated[str | None, _matching(CHANNEL, "is no channel id")] = Field(
         None, description='a channel id, such as "C0123456789" (in Slack: the channel\'s details, at the end)'
     )
+    fallback_channel: Annotated[str | None, _matching(CHANNEL, "is no channel id")] = Field(
+        None, description='a channel id, such as "C0123456789" (in Slack: the channel\'s details, at the end)'
+    )
     default_timeout_s: int = Field(
         DAY_S, ge=1, le=30 * DAY_S, description=f"a whole number of seconds from 1 to {30 * DAY_S} (30 days)"
     )
@@ -313,6 +316,10 @@ class Settings(BaseSettings):
         (), description='ids of users and user groups, such as "U012AB3CD,T1:U2,S012AB3CD"'
     )
     hosts: Annotated[Path | None, _from_text(_toml_file)] = Field(None, description="the path of a TOML file")
+
+    language: Annotated[Literal["en", "es"], _from_text(str.lower)] = Field(
+        "en", description='the language that askgate speaks in Slack: "en" (English) or "es" (Spanish)'
+    )
 
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _from_text(str.lower)] = Field(
         "info", description="debug, info, warning or error"

@@ -23,7 +23,7 @@ def shown_run(run: Run, redaction: Redaction) -> Run:
         return run
     doc = run.doc.model_copy(update={"title": _text(run.doc.title, redaction)})
     gates = tuple(shown_gate(gate, redaction) for gate in run.gates)
-    return run.model_copy(update={"doc": doc, "gates": gates})
+    return run.model_copy(update={"doc": doc, "gates": gates, "error": _text(run.error, redaction)})
 
 
 def shown_gate(gate: Gate, redaction: Redaction) -> Gate:

@@ -28,8 +28,9 @@ with tempfile.TemporaryDirectory() as _folder:
     Authority(Path(_folder))
 
 # pydantic builds its schemas with the real datetime class; freezing it midway breaks every later model.
-# hypothesis measures how long it takes to find the shortest failure, and a schema's check how long it may take itself.
-freezegun.configure(extend_ignore_list=["pydantic", "hypothesis", "core.schemas"])
+# hypothesis measures how long it takes to find the shortest failure, a schema's check how long it may take itself, and
+# pytest how long a test took.
+freezegun.configure(extend_ignore_list=["pydantic", "hypothesis", "core.schemas", "_pytest.timing"])
 
 HOME = "T1"
 ANA = Person(team=HOME, user="U1")

@@ -8,6 +8,7 @@ from bot.cards.arguments import at_a_glance
 from bot.cards.blocks import Block, actions, button, code, context, line, piece, quote, rich
 from bot.cards.deciders import DECIDERS_BYTES, deciders
 from bot.cards.edits import EDITS_BYTES, edited, editor_text
+from bot.cards.reading import too_long
 from bot.cards.text import names, shown, size, visible
 from core.gates import Action, Gate
 
@@ -30,24 +31,32 @@ def approval_blocks(gate: Gate, budget: int) -> list[Block]:
     Approve stands here only if the tool's whole name and all the arguments do; else it waits behind them, in "View in
     full". What approvers edited comes on top, within `growth`.
     """
-    doc = gate.doc
     parts = [tool_line(gate)]
     why, unread = _reason(gate, budget // REASON_SHARE)
     if why:
         parts.append(quote(why))
-    tool = shown(doc.tool_name, TOOL_BYTES)
-    room = budget - size(tool) - size(why)
-    text, whole = at_a_glance(gate, room)
-    whole = whole and tool == visible(doc.tool_name)
+    text, whole = _call(gate, budget - size(why))
     parts += [code(text), *edited(gate)]
     blocks = [rich(*parts), context(" · ".join(facts(gate)))]
     if not whole:
-        blocks.append(context(words.ARGUMENTS_CUT))
+        blocks.append(context(words.ARGUMENTS_IN_FILE if too_long(gate) else words.ARGUMENTS_CUT))
     if gate.policy.edits and editor_text(gate) is None:
         blocks.append(context(words.HIDDEN_TO_EDIT if gate.hidden else words.TOO_LONG_TO_EDIT))
     if saves_too_much(gate):
         blocks.append(context(words.TOO_LONG_TO_SAVE))
     return [*blocks, _controls(gate, whole=whole, unread=unread)]
+
+
+def read_on_card(gate: Gate, budget: int) -> bool:
+    """Whether all of a call can be read on the card, as `approval_blocks` shows it: nothing cut, nothing masked."""
+    return not gate.hidden and _call(gate, budget - size(_reason(gate, budget // REASON_SHARE)[0]))[1]
+
+
+def _call(gate: Gate, budget: int) -> tuple[str, bool]:
+    """The arguments as they fit beside the tool's name, and whether the whole call is there."""
+    tool = shown(gate.doc.tool_name, TOOL_BYTES)
+    text, whole = at_a_glance(gate, budget - size(tool))
+    return text, whole and tool == visible(gate.doc.tool_name)
 
 
 def growth(gate: Gate, budget: int, own: int) -> int:

@@ -1,7 +1,8 @@
-"""The modals of an approval: a reason, edited arguments, an approval for always."""
+"""The modals of an approval: a reason, edited arguments, an approval for always, all at once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from bot import words
@@ -14,7 +15,9 @@ from bot.cards.limits import INPUT_TEXT
 from bot.cards.modals import TEXT, prompt
 from bot.cards.reading import CHUNK_BYTES
 from bot.cards.text import chunks, visible
+from bot.cards.together import seen, together_blocks
 from core.gates import MAX_COMMENT, Gate
+from core.runs import Run
 
 COMMENT: Final = "comment"
 """The block id of a reason beside something else."""
@@ -62,6 +65,15 @@ def always(gate: Gate, digest: str) -> Block:
     blocks += [rich(item) for item in saved]
     blocks += _comment(gate)
     return prompt(words.ALWAYS_TITLE, blocks, c.ALWAYS, Where(gate.id, digest=digest), submit=words.ALWAYS)
+
+
+def approve_all(run: Run, gates: Sequence[Gate]) -> Block:
+    """All the open approvals of a run, listed, to be approved at once."""
+    blocks = together_blocks(gates)
+    blocks += next((field for gate in gates if (field := _comment(gate))), [])
+    where = Where(run.gates[0].id, digest=seen(gates))
+    submit = words.approve_all(len(gates))
+    return prompt(words.APPROVE_ALL_TITLE, blocks, c.APPROVE_ALL, where, submit=submit)
 
 
 def _comment(gate: Gate) -> list[Block]:

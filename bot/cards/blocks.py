@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bot import words
 from core.policy import Actor, Person
 
 Block = dict[str, Any]
@@ -65,7 +66,7 @@ def person(actor: Actor) -> Block:
     """Somebody's name in rich text: a person as a mention, an API key by its name."""
     if isinstance(actor, Person):
         return {"type": "user", "user_id": actor.user}
-    return piece(f"API key {actor.key}")
+    return piece(words.api_key_plain(actor.key))
 
 
 def line(*pieces: Block) -> Block:
@@ -95,10 +96,13 @@ def button(
     style: str | None = None,
     confirm: Block | None = None,
     url: str | None = None,
+    label: str | None = None,
 ) -> Block:
-    """A button. With a ``url`` it opens that page, and the click is told all the same."""
+    """A button. With a ``url`` it opens that page, and the click is told all the same; ``label`` is its name aloud."""
     element: Block = {"type": "button", "text": plain(text), "action_id": action_id}
-    return element | _given(value=value or None, style=style, confirm=confirm, url=url)
+    return element | _given(
+        value=value or None, style=style, confirm=confirm, url=url, accessibility_label=label
+    )
 
 
 def confirm(title: str, text: str, yes: str, no: str) -> Block:
@@ -149,6 +153,22 @@ def checkboxes(action_id: str, options: Sequence[Block], initial: Sequence[Block
     return element | _given(initial_options=list(initial) or None)
 
 
+def overflow(action_id: str, options: Sequence[tuple[str, str]]) -> Block:
+    """A menu behind three dots, of texts and their values."""
+    offered = [option(text, value) for text, value in options]
+    return {"type": "overflow", "action_id": action_id, "options": offered}
+
+
+def users(action_id: str, placeholder: str, most: int) -> Block:
+    """A menu of the workspace's people."""
+    return {
+        "type": "multi_users_select",
+        "action_id": action_id,
+        "placeholder": plain(placeholder),
+        "max_selected_items": most,
+    }
+
+
 def text_input(
     action_id: str,
     *,
@@ -193,12 +213,12 @@ def modal(
     callback_id: str,
     metadata: str,
     submit: str | None,
-    close: str = "Close",
+    close: str | None = None,
 ) -> Block:
     view: Block = {
         "type": "modal",
         "title": plain(title),
-        "close": plain(close),
+        "close": plain(close or words.CLOSE),
         "callback_id": callback_id,
         "private_metadata": metadata,
         "blocks": list(blocks),

@@ -7,6 +7,7 @@ from typing import Final
 
 from bot import words
 from bot.cards import controls as c
+from bot.cards.aloud import aloud
 from bot.cards.approval import TOOL_BYTES, approving, facts, rejecting
 from bot.cards.blocks import (
     Block,
@@ -28,10 +29,11 @@ from bot.cards.blocks import (
 from bot.cards.card import SETTLED_MOST
 from bot.cards.controls import Where
 from bot.cards.drafts import Draft, Entry
+from bot.cards.files import file_name
 from bot.cards.labels import labels
 from bot.cards.limits import INPUT_TEXT, OPTION_DESCRIPTION, OPTION_TEXT
 from bot.cards.link import done_button, link_of, open_button
-from bot.cards.reading import CHUNK_BYTES, pages, read_at_once
+from bot.cards.reading import CHUNK_BYTES, pages, read_at_once, too_long
 from bot.cards.settled import settled_blocks, settled_line
 from bot.cards.text import chunks, cut, length, one_line, visible
 from core.gates import MAX_COMMENT, Gate, Kind
@@ -80,7 +82,7 @@ def decline(gate: Gate) -> Block:
         context(words.DECLINE_TEXT),
         field(TEXT, words.DECLINE_LABEL, element, optional=True),
     ]
-    return prompt(words.DECLINE_TITLE, blocks, c.DECLINE, Where(gate.id), submit="Decline")
+    return prompt(words.DECLINE_TITLE, blocks, c.DECLINE, Where(gate.id), submit=words.DECLINE_IT)
 
 
 def answer(gate: Gate) -> Block:
@@ -109,7 +111,8 @@ def form(gate: Gate, draft: Draft) -> Block:
         blocks += _choices(number, question, entry, FORM_BYTES // len(questions))
         initial = entry.other[:INPUT_TEXT] if entry.other else None
         element = text_input(TEXT, multiline="\n" in (initial or ""), initial=initial)
-        blocks.append(field(other_block(number), words.FORM_OTHER, element, optional=True))
+        label = words.form_other(visible(question.header))
+        blocks.append(field(other_block(number), label, element, optional=True))
     blocks.append(field(RESPONSE, words.RESPONSE_LABEL, text_input(TEXT), optional=True))
     return prompt(words.FORM_TITLE, blocks, c.FORM, Where(gate.id))
 
@@ -144,10 +147,11 @@ def _choices(number: int, question: Question, entry: Entry, budget: int) -> list
     return [*before, field(picks_block(number), label, element)]
 
 
-def full(gate: Gate, page: int) -> Block:
+def full(gate: Gate, page: int, *, file: bool = False) -> Block:
     """Everything there is to read about a gate, a page at a time.
 
     An approval is given, and a link opened, on the last page: what comes before has been in view, or was passed over.
+    Arguments that are too long for that go on in a ``file`` of the thread; while it is not there, none can be given.
     """
     found = pages(gate)
     page = min(max(page, 0), len(found) - 1)
@@ -162,15 +166,21 @@ def full(gate: Gate, page: int) -> Block:
     blocks += found[page]
     if len(found) > 1:
         blocks.append(context(words.page(page + 1, len(found))))
+    if gate.pending and page == len(found) - 1 and too_long(gate):
+        blocks.append(
+            context(words.GOES_ON_IN_FILE.format(name=file_name(gate)) if file else words.NO_FILE_YET)
+        )
     if not gate.pending:
         blocks.append(context(settled_line(gate)))
-    if row := _full_controls(gate, page, len(found)):
+    if row := _full_controls(gate, page, len(found), file=file):
         blocks.append(actions(c.block_id(gate.id, 0, "full"), row))
     where = Where(gate.id, page=page)
-    return modal(words.FULL_TITLE, blocks, callback_id=c.FULL, metadata=where.dump(), submit=None)
+    return modal(
+        words.FULL_TITLE, aloud(blocks, [gate]), callback_id=c.FULL, metadata=where.dump(), submit=None
+    )
 
 
-def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:
+def _full_controls(gate: Gate, page: int, count: int, *, file: bool) -> list[Block]:
     row = []
     if page > 0:
         row.append(button(words.PREVIOUS, f"{c.PAGE}:{page - 1}"))
@@ -179,7 +189,8 @@ def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:
         if page < count - 2:
             row.append(button(words.LAST, f"{c.PAGE}:{count - 1}"))
     elif gate.doc.kind is Kind.APPROVAL and gate.pending:
-        row += [*approving(gate), *rejecting(gate)[:1]]
+        can_be_read = file or not too_long(gate)
+        row += [*(approving(gate) if can_be_read else ()), *rejecting(gate)[:1]]
     elif gate.doc.kind is Kind.LINK and gate.pending:
         link = link_of(gate)
         row += [*([open_button(link)] if link.url else []), done_button(link)]
@@ -195,7 +206,7 @@ def settled(gate: Gate) -> Block:
 
 def refusal(text: str) -> Block:
     """What a modal turns into when what it asks for cannot be done any more. ``text`` is our own markup."""
-    return modal(words.SETTLED_TITLE, [context(text)], callback_id=c.FULL, metadata="", submit=None)
+    return modal(words.REFUSED_TITLE, [context(text)], callback_id=c.FULL, metadata="", submit=None)
 
 
 def _asked(question: Question) -> list[Block]:
@@ -208,9 +219,14 @@ def _asked(question: Question) -> list[Block]:
 
 
 def prompt(
-    title: str, blocks: list[Block], callback_id: str, where: Where, submit: str = words.SUBMIT
+    title: str, blocks: list[Block], callback_id: str, where: Where, submit: str | None = None
 ) -> Block:
-    """A modal that asks for something."""
+    """A modal that asks for something. Its button says ``submit``, or else just that."""
     return modal(
-        title, blocks, callback_id=callback_id, metadata=where.dump(), submit=submit, close=words.CANCEL
+        title,
+        blocks,
+        callback_id=callback_id,
+        metadata=where.dump(),
+        submit=submit or words.SUBMIT,
+        close=words.CANCEL,
     )

@@ -23,7 +23,7 @@ from bot.cards.blocks import (
 )
 from bot.cards.drafts import Draft, Entry, drafts_of
 from bot.cards.labels import NUMBER, Labels, alike, labels, numbered
-from bot.cards.text import mention, shown, size, uncut
+from bot.cards.text import glance, mention, shown, size, uncut
 from core.gates import Gate
 from core.policy import Person
 from core.questions import Question
@@ -40,7 +40,9 @@ PICKERS = 3
 PICK_BYTES = 40
 WHO_BYTES = 45
 """A mention, with what separates it from the next."""
-DRAFTS_BYTES = PICKERS * (WHO_BYTES + PICK_BYTES) + 40
+COUNT_BYTES = 12
+"""How many options of a multi select somebody has picked: `2 picked: `."""
+DRAFTS_BYTES = PICKERS * (WHO_BYTES + COUNT_BYTES + PICK_BYTES) + 40
 """What drafts add to one question, at most."""
 PROGRESS_BYTES = PICKERS * (WHO_BYTES + 10) + 50
 
@@ -116,16 +118,20 @@ def _options(question: Question, budget: int) -> tuple[list[tuple[str, str]], bo
 
 
 def _option_controls(gate: Gate, number: int, question: Question, on_controls: Labels) -> Block:
-    row = c.block_id(gate.id, number, "options")
+    row, several = c.block_id(gate.id, number, "options"), len(gate.asks.questions) > 1
+
+    def hint(text: str) -> str:
+        return words.about(text, glance(question.header, HEADER_BYTES)) if several else text
+
     other = button(words.OTHER, c.OTHER)
     if question.multi_select:
-        menu = multi_select(c.CHOOSE, words.CHOOSE_SOME, options(on_controls.texts))
-        lone = [button(words.SUBMIT, c.SUBMIT, style="primary")] if len(gate.asks.questions) == 1 else []
+        menu = multi_select(c.CHOOSE, hint(words.CHOOSE_SOME), options(on_controls.texts))
+        lone = [] if several else [button(words.SUBMIT, c.SUBMIT, style="primary")]
         return actions(row, [menu, *lone, other])
     if on_controls.short:
         picks = [button(label, f"{c.PICK}:{index}") for index, label in enumerate(on_controls.texts)]
         return actions(row, [*picks, other])
-    return actions(row, [select(c.CHOOSE, words.CHOOSE_ONE, options(on_controls.texts)), other])
+    return actions(row, [select(c.CHOOSE, hint(words.CHOOSE_ONE), options(on_controls.texts)), other])
 
 
 def options(texts: Sequence[str]) -> list[Block]:
@@ -148,14 +154,15 @@ def _gate_controls(gate: Gate, whole: bool) -> Block:
 
 
 def _picks(number: int, question: Question, drafts: Mapping[str, Draft]) -> list[Block]:
-    """Who picks what, as one line: `Picked, not submitted: @ana Focused · @ben Broad`."""
+    """Who picks what, as one line: `Picked so far: @ana Focused · @ben Broad`; of a multi select also how many."""
     given = {who: draft.entries[number] for who, draft in drafts.items() if draft.entries[number].given}
     if not given:
         return []
     pieces = [piece(words.PICKED_SO_FAR, italic=True)]
     for place, (who, entry) in enumerate(list(given.items())[:PICKERS]):
+        count = words.picked(len(entry.picked)) if question.multi_select and entry.picked else ""
         text = shown(_words_of(question, entry), PICK_BYTES)
-        pieces += [piece(" · " if place else ""), person(_person(who)), piece(f" {text}")]
+        pieces += [piece(" · " if place else ""), person(_person(who)), piece(f" {count}{text}")]
     if len(given) > PICKERS:
         pieces.append(piece(words.and_more("", len(given) - PICKERS)))
     return [line(*pieces)]

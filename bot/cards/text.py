@@ -142,7 +142,7 @@ def look(text: str) -> str:
 def date(ms: int) -> str:
     """A moment, as markup that shows each reader their own local time (Slack: date formatting)."""
     fallback = iso(ms)[:16].replace("T", " ") + " UTC"
-    return f"<!date^{ms // 1000}^{{date_short_pretty}} at {{time}}|{fallback}>"
+    return f"<!date^{ms // 1000}^{words.moment('{date_short_pretty}', '{time}')}|{fallback}>"
 
 
 def mention(actor: Actor) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from bot import words
 from bot.cards.deciders import deciders
 from bot.cards.text import date, escape, mention
+from bot.listeners.problems import problem
 from core.errors import (
     AlreadySettled,
     ArgumentsChanged,
@@ -17,6 +18,7 @@ from core.errors import (
     Invalid,
     NotAllowed,
     NotFound,
+    Overtaken,
     SelfApproval,
 )
 from core.gates import Gate
@@ -40,6 +42,8 @@ def word_for(error: AskgateError, person: Person) -> str:
             return words.EXPIRED.format(when=date(gate.deadline))
         case AlreadySettled() if isinstance(gate, Gate) and gate.decision:
             return _already(gate, person)
+        case Overtaken():
+            return words.CHANGED_MEANWHILE
         case ArgumentsChanged():
             return words.ARGUMENTS_CHANGED
         case SelfApproval():
@@ -55,8 +59,10 @@ def word_for(error: AskgateError, person: Person) -> str:
         case NotFound():
             return words.GONE
         case Invalid():
-            return words.INVALID.format(what=escape(error.errors[0]["msg"] if error.errors else error.detail))
-    return escape(error.detail)
+            return words.INVALID.format(
+                what=escape(problem(error.errors[0]["msg"] if error.errors else error.detail))
+            )
+    return escape(problem(error.detail))
 
 
 def _already(gate: Gate, person: Person) -> str:

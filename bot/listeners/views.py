@@ -17,12 +17,15 @@ from bot.cards.controls import Where
 from bot.cards.drafts import Draft, Entry, load_draft
 from bot.cards.form import form_of
 from bot.cards.text import cut, visible
+from bot.listeners import together
 from bot.listeners.people import person_of, word_for
+from bot.listeners.problems import problem
 from core.engine import ResumeEngine
 from core.errors import ArgumentsChanged, AskgateError, InvalidDecision, NotFound, StoreUnavailable
 from core.gates import Action, Gate, Kind, speaker
 from core.policy import Person
 from core.questions import AskUserQuestion
+from core.runs import Run
 from core.strictjson import JsonError, at, strict_json
 
 ERROR_CHARS: Final = 1000
@@ -45,6 +48,7 @@ class Submission:
 
     where: Where
     person: Person
+    run: Run
     gate: Gate
     values: dict[str, Any]
 
@@ -74,6 +78,7 @@ class Views:
             c.ANSWER: self._answer,
             c.FILL: self._fill,
             c.APPROVE: self._approve,
+            c.APPROVE_ALL: self._approve_all,
             c.REJECT_REASON: self._reject,
             c.EDIT: self._edit,
             c.ALWAYS: self._always,
@@ -93,10 +98,10 @@ class Views:
         fields, about = c.values_of(view["state"]), view["private_metadata"]
         try:
             where = _where(about)
-            _, gate = await self._engine.gate(where.gate)
+            run, gate = await self._engine.gate(where.gate)
             if not c.fits(where.control(view["callback_id"]), gate):
                 raise NotFound("There is no such form.", extra={"gate": gate})
-            await self._forms[view["callback_id"]](Submission(where, person, gate, fields))
+            await self._forms[view["callback_id"]](Submission(where, person, run, gate, fields))
         except FieldErrors as wrong:
             await ack(response_action="errors", errors=wrong.errors)
         except InvalidDecision as wrong:
@@ -173,6 +178,10 @@ class Views:
     async def _approve(self, it: Submission) -> None:
         await self._decide(it, Action.APPROVE, comment=_written(it.text))
 
+    async def _approve_all(self, it: Submission) -> None:
+        gates = await together.as_seen(self._engine, it.run, it.where.digest, it.person)
+        await together.approve(self._engine, it.run, gates, it.person, it.written(COMMENT))
+
     async def _reject(self, it: Submission) -> None:
         await self._decide(it, Action.DENY, comment=_written(it.text))
 
@@ -213,7 +222,8 @@ def _at_fields(wrong: InvalidDecision, fields: Mapping[str, Any]) -> dict[str, s
     found: dict[str, list[str]] = {}
     for item in wrong.errors if fields else ():
         block, rest = _field_of(gate, item["loc"], fields)
-        found.setdefault(block, []).append(f"{at(rest)}: {item['msg']}" if rest else item["msg"])
+        said = problem(item["msg"])
+        found.setdefault(block, []).append(f"{at(rest)}: {said}" if rest else said)
     return {block: cut(visible("; ".join(said)), ERROR_CHARS, len) for block, said in found.items()}
 
 
@@ -244,7 +254,7 @@ def _json(it: Submission) -> Any:
     try:
         return strict_json(it.values[modals.TEXT])
     except JsonError as error:
-        raise FieldErrors({modals.TEXT: words.NO_JSON.format(where=error)}) from None
+        raise FieldErrors({modals.TEXT: words.NO_JSON.format(where=problem(str(error)))}) from None
 
 
 def _where(about: str) -> Where:

@@ -35,6 +35,8 @@ class Faults:
 
     def __init__(self) -> None:
         self._waiting: list[Fault] = []
+        self.taken = 0
+        """How many calls have met one so far."""
 
     @property
     def waiting(self) -> bool:
@@ -52,6 +54,7 @@ class Faults:
         for fault in self._waiting:
             if fault.method in (method, "*"):
                 fault.times -= 1
+                self.taken += 1
                 if fault.times == 0:
                     self._waiting.remove(fault)
                 return fault

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 from typing import Any
@@ -14,6 +15,8 @@ from bot.sandbox.changes import Changes
 Json = dict[str, Any]
 MOST_LINKS = 10
 """Connections of one app at a time (Slack: Socket Mode)."""
+PING_S = 5.0
+"""How often Slack's end pings."""
 
 
 class NoLink(Exception):
@@ -21,15 +24,27 @@ class NoLink(Exception):
 
 
 class Link:
-    """One open WebSocket. A link that was told to disconnect gets no further envelopes."""
+    """One open WebSocket. A link that was told to disconnect gets no further envelopes.
+
+    One that is ``silent`` pings no more; one that is ``dead`` reads nothing either, and still looks open.
+    """
 
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self.socket = socket
         self.leaving = False
+        self.silent = False
+        self.dead = False
         self.waiting: dict[str, asyncio.Future[Json]] = {}
 
     async def send(self, frame: Json) -> None:
         await self.socket.send_str(json.dumps(frame))
+
+    async def keep_pinging(self, every_s: float) -> None:
+        while True:
+            await asyncio.sleep(every_s)
+            if not (self.silent or self.dead):
+                with contextlib.suppress(ConnectionError):
+                    await self.socket.ping()
 
     async def leave(self, reason: str) -> None:
         self.leaving = True
@@ -42,6 +57,7 @@ class Links:
     def __init__(self, changes: Changes) -> None:
         self._tickets: dict[str, str] = {}
         self._links: dict[str, list[Link]] = {}
+        self.ping_s = PING_S
         self._changes = changes
 
     def ticket(self, app: str) -> str:
@@ -62,7 +78,7 @@ class Links:
         app = self._tickets.pop(request.query.get("ticket", ""), None)
         if app is None:
             raise web.HTTPForbidden(text="unknown or used ticket")
-        socket = web.WebSocketResponse()
+        socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
         link = Link(socket)
         if len(self.open_links(app)) >= MOST_LINKS:
@@ -75,14 +91,20 @@ class Links:
             {"type": "hello", "num_connections": count, "connection_info": {"app_id": app}, "debug_info": {}}
         )
         self._changes.ring()
+        pinging = asyncio.create_task(link.keep_pinging(self.ping_s))
         try:
             async for frame in socket:
-                if frame.type is WSMsgType.TEXT:
+                if link.dead:
+                    continue
+                if frame.type is WSMsgType.PING:
+                    await socket.pong(frame.data)
+                elif frame.type is WSMsgType.TEXT:
                     answer = json.loads(frame.data)
                     future = link.waiting.pop(answer.get("envelope_id", ""), None)
                     if future is not None and not future.done():
                         future.set_result(answer.get("payload") or {})
         finally:
+            pinging.cancel()
             self._links[app].remove(link)
             self._changes.ring()
             for future in link.waiting.values():

@@ -11,6 +11,7 @@ import structlog
 from aiohttp import web
 
 from core.api.views import View, written
+from core.ending import end
 from core.engine import ResumeEngine
 from core.errors import AskgateError
 from core.policy import Key
@@ -45,11 +46,7 @@ class Work:
             await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
             return task.result() if task.done() else None
         finally:
-            stop.cancel()
-            while not task.done():
-                # before Python 3.12 `asyncio.wait_for` may lose a cancel, and redis-py sends by it: say it again
-                task.cancel()
-                await asyncio.wait({task}, timeout=0.1)
+            await end([stop, task])
 
     async def stop(self, _: web.Application) -> None:
         self.stopping.set()

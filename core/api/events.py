@@ -13,6 +13,7 @@ from aiohttp import web
 from core.api.call import Call
 from core.api.problems import Malformed, invalid
 from core.api.requests import EventsQuery
+from core.ending import end
 from core.errors import StoreUnavailable
 from core.feed import Told
 from core.store.cursors import Cursor
@@ -66,10 +67,7 @@ async def _send(response: web.StreamResponse, events: AsyncGenerator[Told], stop
             else:
                 await response.write(b": nothing happened\n\n")
     finally:
-        for task in (stop, coming):
-            if task is not None and not task.done():
-                task.cancel()
-                await asyncio.wait({task})
+        await end(task for task in (stop, coming) if task is not None)
 
 
 async def _next(events: AsyncGenerator[Told]) -> Told:

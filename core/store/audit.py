@@ -66,12 +66,16 @@ class AuditLog:
         all that its partition has since, a page at a time.
         """
         partition = partition_of(run_id, self._partitions)
-        trail, start = Keys(partition).trail(run_id), 0
+        keys, start = Keys(partition), 0
         async with reachable():
-            kept = await self._redis.exists(trail)
-        while kept:
+            opened, size = await self._redis.hmget(keys.run(run_id), "opened", "n")
+        if opened:
+            for event in await self._opening(partition, opened, int(size)):
+                if after is None or event.position > after:
+                    yield event
+        while opened:
             async with reachable():
-                ids = await self._redis.lrange(trail, start, start + page - 1)
+                ids = await self._redis.lrange(keys.trail(run_id), start, start + page - 1)
             for event in await self._read(partition, ids):
                 if after is None or event.position > after:
                     yield event
@@ -84,6 +88,13 @@ class AuditLog:
         async for event in searched:
             if name in event.line:
                 yield event
+
+    async def _opening(self, partition: int, opened: str, gates: int) -> list[Event]:
+        """The events with which a run was opened, for itself and for each gate, from the id of the first on."""
+        ms, seq = opened.split("-")
+        async with reachable():
+            rows = await self._redis.xrange(Keys(partition).audit, opened, f"{ms}-{int(seq) + gates}")
+        return [_event(partition, *row) for row in rows]
 
     async def _read(self, partition: int, ids: Sequence[str]) -> list[Event]:
         """Events by their stream's ids; those that were trimmed are left out."""

@@ -8,9 +8,8 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, NamedTuple
 
 from core.errors import StoreUnavailable
-from core.gates import GateDoc
 from core.ids import run_of
-from core.runs import RunDoc
+from core.store.codec import load_gate_doc, load_run_doc
 from core.store.connect import Client
 from core.store.cursors import Cursor, Place
 from core.store.keys import Keys
@@ -92,19 +91,20 @@ class Tail:
         pipe = self._redis.pipeline(transaction=False)
         for line in told:
             gate = f"{run_of(line['gate'])[1]}:doc" if line["gate"] else "none"
-            pipe.hmget(keys.run(line["run"]), "doc", gate)
+            pipe.hmget(keys.run(line["run"]), gate, "doc", "host", "n")
         docs = iter(await pipe.execute() if told else [])
         return [line | _facts(line, *next(docs)) if line["event"] in TOLD else None for line in lines]
 
 
-def _facts(line: dict[str, Any], run_doc: str | None, gate_doc: str | None) -> dict[str, Any]:
-    run = RunDoc.model_validate_json(run_doc) if run_doc else None
+def _facts(line: dict[str, Any], gate_doc: str | None, *run_doc: str | None) -> dict[str, Any]:
+    doc, host, size = run_doc
+    run = load_run_doc(line["run"], doc, host, size) if doc and host and size else None
     facts: dict[str, Any] = {
         "host": run.host if run else None,
         "external_id": run.external_id if run else None,
     }
     if line["gate"]:
-        gate = GateDoc.model_validate_json(gate_doc) if gate_doc else None
+        gate = load_gate_doc(*run_of(line["gate"]), gate_doc) if gate_doc else None
         facts |= {
             "tool_call_id": gate.tool_call_id if gate else None,
             "kind": gate.kind if gate else None,

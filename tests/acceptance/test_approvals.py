@@ -108,6 +108,20 @@ async def test_a_quorum_counts_people_and_shows_their_names(world: World) -> Non
     await world.shows(run, "Approved by @ana, @ben")
 
 
+async def test_ones_own_vote_can_be_changed_and_counts_once(world: World) -> None:
+    run = await world.api.open(wanting(world, policy={"quorum": 2, "reject_quorum": 2}))
+    await world.ana.click("Approve", message=await world.card(run))
+    await world.shows(run, "1 of 2 approvals: @ana")
+    await world.ana.click("Reject", message=await world.card(run))
+    text = await world.shows(run, "0 of 2 approvals", "1 of 2 rejections: @ana")
+    assert text.count("@ana") == 2  # among the approvers, and for the one vote
+    await world.ana.click("Approve", message=await world.card(run))
+    await world.shows(run, "1 of 2 approvals: @ana")
+    await world.ben.click("Approve", message=await world.card(run))
+    result = await decided(world, run)
+    assert [by["user"] for by in result["by"]] == [world.ids["ana"], world.ids["ben"]]
+
+
 async def test_one_rejection_ends_a_quorum_that_was_half_reached(world: World) -> None:
     run = await world.api.open(wanting(world, policy={"quorum": 2}))
     await world.ana.click("Approve", message=await world.card(run))

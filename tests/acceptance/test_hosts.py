@@ -32,8 +32,10 @@ async def test_a_failed_run_is_decided_again_on_the_card_that_is_there(world: Wo
     [first] = await world.api.claim()
     refused = {"lease": first["lease"], "final": True, "error": "no such thread"}
     assert (await world.api.ok("POST", f"/resumes/{run['id']}/nack", refused))["status"] == "failed"
+    await world.shows(run, "Answered by @ana", "The agent's host refused this: no such thread")
     assert (await world.api.ok("POST", f"/runs/{run['id']}/reopen"))["status"] == "waiting"
     await world.slack.wait_for(lambda: "Broad" in world.buttons(run), WAIT_S)
+    assert "refused" not in world.text(run)
     assert "Answered" not in world.text(run)
     await world.ben.click("Broad", message=await world.card(run))
     await world.shows(run, "Answered by @ben")
@@ -44,6 +46,18 @@ async def test_a_failed_run_is_decided_again_on_the_card_that_is_there(world: Wo
     assert list(answers.values()) == ["Broad"]
     deciders = [e["by"]["user"] for e in await world.api.audit(run) if e["event"] == "gate.settled"]
     assert deciders == [world.ids["ana"], world.ids["ben"]]
+
+
+async def test_a_card_says_that_its_agent_had_moved_on_and_the_hosts_words_are_no_markup(
+    world: World,
+) -> None:
+    run = await world.api.open(asking(world))
+    await world.ana.click("Focused", message=await world.card(run))
+    [claimed] = await world.api.claim(wait_s=WAIT_S)
+    lost = {"lease": claimed["lease"], "lost": True, "error": "<!channel> *gone*\n" + "x" * 2000}
+    assert (await world.api.ok("POST", f"/resumes/{run['id']}/nack", lost))["status"] == "lost"
+    text = await world.shows(run, "had moved on before this reached it: <!channel> *gone*")
+    assert len(text) < 1000
 
 
 async def test_a_click_reaches_the_callback_and_ends_the_run(empty_world: World, receiver: Receiver) -> None:

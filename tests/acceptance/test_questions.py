@@ -9,9 +9,10 @@ import pytest
 from bot import words
 from bot.sandbox.blocks import REQUIRED
 from tests.acceptance.world import Json, World, front
-from tests.runs import ask, body, question_call
+from tests.runs import ask, body, option, question_call
 
 SCOPE, FOLDERS, REGION = "Which scope should be used?", "Which folders may go?", "Which region?"
+OTHER_SCOPE = words.form_other("Scope")
 
 
 def lone(world: World, *labels: str, multi: bool = False, **more: Any) -> Json:
@@ -58,6 +59,58 @@ async def test_labels_too_long_for_buttons_make_a_menu_and_one_choice_settles(wo
     shown = menu["options"][1]["text"]["text"]
     assert (await world.ana.select(shown, message=card)).ok
     assert await answered(world, run) == {"answers": {SCOPE: second}}
+
+
+async def test_long_texts_are_read_in_full_before_a_choice_that_cannot_be_mistaken(world: World) -> None:
+    labels = [f"{'Rotate the keys of every service ' * 7}{end}" for end in ("at once", "in turn")]
+    question = {
+        **ask("Why? " * 1600 + "END OF QUESTION", *labels),
+        "options": [
+            {"label": label, "description": "Because. " * 440 + f"END OF {number}"}
+            for number, label in enumerate(labels)
+        ],
+    }
+    run = await world.api.open(body([question_call("q", question)], **at_ops(world)))
+    card = await world.card(run)
+    assert words.TEXT_CUT.replace("*", "") in world.text(run)
+    opened = await world.ana.click("View in full", message=card)
+    read = world.ana.text(front(opened))
+    while words.NEXT in world.ana.text(front(opened)):
+        opened = await world.ana.click(words.NEXT)
+        read += world.ana.text(front(opened))
+    assert all(text in read for text in ("END OF QUESTION", "END OF 0", "END OF 1", *labels))
+    await world.ana.close_modal()
+    menu = next(e for b in card["blocks"] for e in b.get("elements", ()) if e["type"] == "static_select")
+    first, second = (option["text"]["text"] for option in menu["options"])
+    assert (first[:3], second[:3], first[3:]) == ("1. ", "2. ", second[3:])
+    assert (await world.ana.select(second, message=card)).ok
+    assert await answered(world, run) == {"answers": {question["question"]: labels[1]}}
+
+
+async def test_a_preview_opens_in_a_modal_in_monospace(world: World) -> None:
+    sketch = "+--------+\n| <b>ok  |\n+--------+"
+    question = {**ask(), "options": [option("Focused", markdown=sketch), option("Broad")]}
+    run = await world.api.open(body([question_call("q", question)], **at_ops(world)))
+    await world.shows(run, words.PREVIEWS.replace("*", ""))
+    opened = front(await world.ana.click("View in full", message=await world.card(run)))
+    code = [
+        part["elements"][0]["text"]
+        for block in opened["blocks"]
+        for part in block.get("elements", ())
+        if part["type"] == "rich_text_preformatted"
+    ]
+    assert code == [sketch]
+
+
+async def test_a_multi_select_says_how_many_are_picked_and_by_whom(world: World) -> None:
+    run = await world.api.open(lone(world, "build", "cache", "logs", multi=True))
+    card = await world.card(run)
+    await world.ana.select(["build", "logs"], message=card)
+    await world.shows(run, "@ana 2 picked: build, logs")
+    await world.ben.select(["cache"], message=card)
+    await world.shows(run, "@ana 2 picked: build, logs", "@ben 1 picked: cache")
+    await world.ana.select([], message=card)
+    await world.shows(run, "Picked so far: @ben 1 picked: cache")
 
 
 async def test_a_multi_select_waits_for_submit(world: World) -> None:
@@ -182,10 +235,10 @@ async def test_the_form_says_at_each_field_what_is_wrong_and_then_takes_the_answ
 
     scope, folders, region = wrong.errors
     await world.ana.fill({scope: words.FORM_WRITTEN, folders: ["build", "cache"], region: "South"})
-    assert (await world.ana.submit()).errors == {words.FORM_OTHER: words.WRITE_SOMETHING}
-    await world.ana.fill({scope: "Focused", words.FORM_OTHER: "Something wider"})
-    assert (await world.ana.submit()).errors == {words.FORM_OTHER: words.NOT_BOTH}
-    await world.ana.fill({words.FORM_OTHER: ""})
+    assert (await world.ana.submit()).errors == {OTHER_SCOPE: words.WRITE_SOMETHING}
+    await world.ana.fill({scope: "Focused", OTHER_SCOPE: "Something wider"})
+    assert (await world.ana.submit()).errors == {OTHER_SCOPE: words.NOT_BOTH}
+    await world.ana.fill({OTHER_SCOPE: ""})
     assert (await world.ana.submit()).modal is None
     assert await answered(world, run) == {
         "answers": {SCOPE: "Focused", FOLDERS: ["build", "cache"], REGION: "South"}
@@ -214,7 +267,7 @@ async def test_no_question_of_the_form_is_called_optional_and_each_takes_a_text_
     scope, folders, region = (block["label"]["text"] for block in asked)
     await world.ana.fill({scope: "Broad", folders: "Something else", region: "South"})
     await world.ana.fill({words.RESPONSE_LABEL: "Quickly, please", scope: "Something else"})
-    await world.ana.fill({words.FORM_OTHER: "Just this once", folders: ["logs"]})
+    await world.ana.fill({OTHER_SCOPE: "Just this once", folders: ["logs"]})
     assert (await world.ana.submit()).modal is None
     assert await answered(world, run) == {
         "answers": {SCOPE: "Just this once", FOLDERS: ["logs"], REGION: "South"},

@@ -140,7 +140,7 @@ async def test_a_run_s_events_are_found_after_the_run_was_deleted(engine: Resume
 
 async def test_an_agent_s_words_pass_for_no_other_run(engine: ResumeEngine, redis: Redis) -> None:
     mine = await opened(engine)
-    await redis.delete(Keys(partition_of(mine)).trail(mine.id))
+    await redis.delete(Keys(partition_of(mine)).run(mine.id))
     for _ in range(8):  # some of them in the same partition
         await opened(engine, external_id=f'","run":"{mine.id}","gate":"{mine.gates[0].id}"')
     found = [json.loads(line) async for _, line in engine.store.audit.of_run(mine.id)]

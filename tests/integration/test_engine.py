@@ -415,10 +415,20 @@ async def test_an_event_whose_reply_was_lost_is_heard_once_and_not_never(
 ) -> None:
     engine, losing = lossy
     losing.lose("ag:event:")
-    assert await engine.store.claim_event("Ev1")
+    events = engine.store.events
+    assert await events.begin("Ev1", "token-1") == "first"
     assert losing.lost == 1
-    assert not await engine.store.claim_event("Ev1")
-    assert await engine.store.claim_event("Ev2")
+    assert await events.begin("Ev1", "token-2") == "doing"
+    assert await events.begin("Ev2", "token-3") == "first"
+
+
+async def test_an_event_that_was_done_is_not_done_again_and_one_that_failed_is(engine: ResumeEngine) -> None:
+    events = engine.store.events
+    assert await events.begin("Ev1", "token-1") == "first"
+    await events.end("Ev1", done=False)
+    assert await events.begin("Ev1", "token-2") == "first"
+    await events.end("Ev1", done=True)
+    assert await events.begin("Ev1", "token-3") == "done"
 
 
 async def test_a_server_that_lost_its_scripts_is_sent_them_again(engine: ResumeEngine, redis: Redis) -> None:

@@ -222,7 +222,7 @@ def test_buttons_carry_the_agreed_words_or_an_options_label(run: Run) -> None:
         *(modals.full(gate, 0) for gate in run.gates),
     ]:
         for button in typed(surface, "button"):
-            if not button["action_id"].startswith((f"{c.PICK}:", c.OPEN)):
+            if not button["action_id"].startswith((f"{c.PICK}:", c.OPEN, c.APPROVE_ALL)):
                 assert button["text"]["text"].removesuffix("…") in WORDS
 
 

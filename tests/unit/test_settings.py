@@ -62,6 +62,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "ASKGATE_BIND": "[::1]:0",
         "ASKGATE_API_KEYS": f"agent={SECRET}, ci.2 = {SECRET}=x=",
         "ASKGATE_DEFAULT_CHANNEL": "C0123",
+        "ASKGATE_FALLBACK_CHANNEL": "C0456",
         "ASKGATE_DEFAULT_TIMEOUT_S": "60",
         "ASKGATE_ADMINS": "U1, T1:U2,S3,",
         "ASKGATE_HOSTS": str(hosts),
@@ -72,6 +73,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "ASKGATE_AUDIT_VALUES": "On",
         "ASKGATE_REDACT_FIELDS": "pin, X-Code",
         "ASKGATE_REDACT_PATTERNS": str(patterns),
+        "ASKGATE_LANGUAGE": "ES",
         "ASKGATE_LOG_LEVEL": "DEBUG",
         "ASKGATE_GRACE_S": "0.5",
     }
@@ -91,7 +93,8 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "agent": SECRET,
         "ci.2": f"{SECRET}=x=",
     }
-    assert (settings.default_channel, settings.default_timeout_s) == ("C0123", 60)
+    assert (settings.default_channel, settings.fallback_channel) == ("C0123", "C0456")
+    assert settings.default_timeout_s == 60
     assert settings.admins == ("U1", "T1:U2", "S3")
     assert settings.hosts == hosts
     assert settings.callback_allow == (
@@ -101,7 +104,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "agent.local",
     )
     assert (settings.partitions, settings.retention_days, settings.audit_days) == (1024, 1, 2)
-    assert (settings.log_level, settings.grace_s) == ("debug", 0.5)
+    assert (settings.language, settings.log_level, settings.grace_s) == ("es", "debug", 0.5)
 
 
 @pytest.mark.parametrize(
@@ -157,6 +160,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         ("ASKGATE_PARTITIONS", "0", 'got "0"; wanted a whole number from 1 to 1024'),
         ("ASKGATE_RETENTION_DAYS", "-1", 'got "-1"; wanted a whole number of days'),
         ("ASKGATE_AUDIT_DAYS", "0", 'got "0"; wanted a whole number of days'),
+        ("ASKGATE_LANGUAGE", "fr", 'got "fr"; wanted the language that askgate speaks in Slack: "en" (Eng'),
         ("ASKGATE_LOG_LEVEL", "loud\nvery", r'got "loud\nvery"; wanted debug, info, warning or error'),
         ("ASKGATE_GRACE_S", "inf", 'got "inf"; wanted how long a stop waits'),
         ("ASKGATE_API_KEYS", SECRET, 'entry 1 has no "="; wanted "name=secret[,name=secret]" or "@file"'),

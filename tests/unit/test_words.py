@@ -8,10 +8,10 @@ import unicodedata
 from pathlib import Path
 
 import bot
-from bot import words
 from bot.listeners.commands import COMMAND
 from bot.manifest import manifest
 from bot.sandbox import LocalSlack
+from bot.words import english
 
 BOT = Path(bot.__file__).parent
 PAGE = BOT / "sandbox" / "page"
@@ -24,14 +24,14 @@ def test_every_sentence_is_said_somewhere() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "words"
     }
-    names = [n for n in ast.walk(ast.parse(Path(words.__file__).read_text())) if isinstance(n, ast.Name)]
+    names = [n for n in ast.walk(ast.parse(Path(english.__file__).read_text())) if isinstance(n, ast.Name)]
     own = {name.id for name in names if isinstance(name.ctx, ast.Load)}
-    defined = {name for name in vars(words) if name.isupper() and not name.startswith("_")}
+    defined = {name for name in vars(english) if name.isupper() and not name.startswith("_")}
     assert defined - read - own == set()
 
 
 def test_every_sign_in_the_sentences_is_drawn_by_the_local_slacks_page() -> None:
-    source = Path(words.__file__).read_text()
+    source = Path(english.__file__).read_text()
     signs = {char for char in source if unicodedata.category(char) == "So"}
     assert len(signs) > 8
     codes = re.findall(r'^  "?([\w+-]+)"?: "(.)\ufe0f?",$', (PAGE / "emoji.js").read_text(), re.MULTILINE)

@@ -31,7 +31,8 @@ local events = {{'run.opened', false, cmd.opened}}
 for index = 0, cmd.gates - 1 do
   table.insert(events, {'gate.opened', gate_id(index), cmd.gate_opened[index + 1]})
 end
-audit_all(events)
+-- they follow one another, so the first is enough to find them: a run that waits has no trail beside it yet
+redis.call('HSET', RUN, 'opened', append(events)[1])
 redis.call('ZADD', EXPIRIES, cmd.deadline, cmd.run)
 for what, ms in pairs(cmd.due) do
   redis.call('ZADD', AGENDA, ms, what .. ':' .. cmd.run)
@@ -40,5 +41,6 @@ if redis.call('HGET', RUN, 'placed') == '1' then
   redis.call('ZADD', AGENDA, now, 'card:' .. cmd.run)
   bell('due ' .. cmd.partition)
 end
+tell_homes()
 bell('run ' .. cmd.partition .. ' ' .. cmd.run)
 return {'opened', cmd.run}

@@ -1,0 +1,101 @@
+"""What a host has to be: something that can be watched for what waits, described for people, and resumed.
+
+An adapter speaks its host's own contract and knows neither Slack nor the store. `desk.py` stands between it and the
+engine, so that every host gets the same care: opened once, closed when somebody else settled it, resumed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from core.requests import RunRequest
+from core.resumes import Resume
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Something that a host waits for. ``external_id`` names it for ever; ``facts`` are the host's own words on it."""
+
+    external_id: str
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A host no longer waits for something, and why: somebody else settled it, or what waited has ended."""
+
+    external_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """All that the host waited for at one moment.
+
+    ``asked_ms`` is when it was asked (the store's clock): what was opened later may be missing here and yet wait.
+    ``why_gone`` says, of an external id that is missing, why that may be. With a ``prefix`` it is all of those whose
+    external ids begin so.
+    """
+
+    external_ids: frozenset[str]
+    asked_ms: int
+    why_gone: Callable[[str], str]
+    prefix: str = ""
+
+
+Seen = Wait | Gone | Present
+
+
+class Word(StrEnum):
+    """What became of a resume.
+
+    ``APPLIED``: the host took it. ``LOST``: it had moved on before. ``REFUSED``: it will never take these results, so
+    that people have to decide again. ``RETRYABLE``: it did not get there, or the host cannot take it now. ``UNKNOWN``:
+    the host has moved on, and whether by this resume, whose reply was lost, nobody can tell.
+    """
+
+    APPLIED = "applied"
+    LOST = "lost"
+    REFUSED = "refused"
+    RETRYABLE = "retryable"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A host's word on a resume, and the reason for people."""
+
+    word: Word
+    reason: str | None = None
+
+
+APPLIED = Reply(Word.APPLIED)
+
+
+class Undescribable(ValueError):
+    """What a host waits for cannot be put to people. The message says what is wrong with it."""
+
+
+class Host(Protocol):
+    """One host. ``name`` is that of its queue: the runs' ``host``."""
+
+    name: str
+
+    def watch(self) -> AsyncIterator[Seen]:
+        """What waits and what no longer does, as it is found, and at first all that does. Ends only with an error."""
+        ...
+
+    def describe(self, wait: Wait) -> RunRequest:
+        """What people are asked. Raises Undescribable."""
+        ...
+
+    async def resume(self, resume: Resume) -> Reply:
+        """Hand over what was decided. Called again after a crash or a `RETRYABLE`, so it begins by looking."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        ...

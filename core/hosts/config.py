@@ -1,0 +1,156 @@
+"""The TOML file that `ASKGATE_HOSTS` names: one block a host, `[motus.prod]`, whose runs' ``host`` is `motus.prod`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, SecretStr, ValidationError
+
+from core.errors import AskgateError
+from core.escalations import Escalation, Seconds
+from core.places import Place
+from core.policy import ChannelId, PolicyRequest, Principal, UserId
+
+_NAME = re.compile(r"[a-z0-9._-]{1,40}")
+
+
+class HostsError(AskgateError):
+    """The file of hosts is wrong."""
+
+
+def _base_url(value: str) -> str:
+    url = urlsplit(value)
+    if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment:
+        raise ValueError("wanted an http or https URL without a query")
+    if url.username or url.password:
+        raise ValueError("a user or a password does not belong into a URL; wanted api_key")
+    return value.rstrip("/")
+
+
+def _secret(value: SecretStr) -> SecretStr:
+    """`@path` stands for the first line of that file, so that the block itself need hold no secret."""
+    text = value.get_secret_value()
+    if not text.startswith("@"):
+        return value
+    try:
+        lines = Path(text[1:]).expanduser().read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ValueError(f"its file cannot be read ({reason})") from None
+    if not lines or not lines[0].strip():
+        raise ValueError("the first line of its file is empty")
+    return SecretStr(lines[0].strip())
+
+
+BaseUrl = Annotated[str, AfterValidator(_base_url)]
+Secret = Annotated[SecretStr, AfterValidator(_secret)]
+
+
+class HostConfig(BaseModel):
+    """What every block may say: where cards go, who may decide, until when. ``name`` is the block's own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    name: str
+    url: BaseUrl
+    api_key: Secret | None = None
+    channel: ChannelId | None = None
+    user: UserId | None = None
+    responders: list[Principal] | None = Field(None, max_length=256)
+    approvers: list[Principal] | None = Field(None, max_length=256)
+    quorum: int = Field(1, ge=1, le=32)
+    reject_quorum: int = Field(1, ge=1, le=32)
+    reason: Literal["never", "on_reject", "always"] = "never"
+    timeout_s: Seconds | None = None
+    remind_after_s: list[Seconds] = Field([], max_length=16)
+    escalate: Escalation | None = None
+
+    @property
+    def place(self) -> Place | None:
+        """Where a card goes, unless it belongs into a conversation."""
+        if self.user:
+            return Place(user=self.user)
+        return Place(channel=self.channel) if self.channel else None
+
+    @property
+    def policy(self) -> PolicyRequest:
+        return PolicyRequest(
+            responders=self.responders,
+            approvers=self.approvers,
+            quorum=self.quorum,
+            reject_quorum=self.reject_quorum,
+            reason=self.reason,
+        )
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The part of a `RunRequest` that the block says."""
+        return {
+            "host": self.name,
+            "place": self.place,
+            "policy": self.policy,
+            "timeout_s": self.timeout_s,
+            "remind_after_s": self.remind_after_s,
+            "escalate": self.escalate,
+        }
+
+
+class MotusConfig(HostConfig):
+    """A `motus serve`.
+
+    ``turn_timeout_s`` is the server's own `--timeout`, which it tells nobody: deadlines stay inside it. ``failures``
+    are the values that stand for no answer, by the type of a custom interrupt; a turn that waits for another type is
+    cancelled then, and its conversation kept.
+    """
+
+    turn_timeout_s: Seconds | None = None
+    failures: dict[str, JsonValue] = {}
+
+
+class LooprigConfig(HostConfig):
+    """A looprig server: `pkg/serve` (``dialect`` serve) or Factory. ``poll_s``: how often to look for sessions."""
+
+    dialect: Literal["serve", "factory"] = "serve"
+    poll_s: float = Field(5, ge=0.1, le=300)
+
+
+KINDS: dict[str, type[HostConfig]] = {"motus": MotusConfig, "looprig": LooprigConfig}
+
+
+def load_hosts(path: Path) -> list[HostConfig]:
+    """The hosts of a TOML file. Raises HostsError, in one line that says where and what is wanted."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise HostsError(f"{path}: {error}") from None
+    found = []
+    for kind, blocks in tables.items():
+        if kind not in KINDS:
+            raise HostsError(f"{path}: there are no hosts [{kind}.…]; wanted {', '.join(KINDS)}")
+        if not isinstance(blocks, dict):
+            raise HostsError(f"{path}: {kind}: wanted blocks [{kind}.NAME]")
+        for name, block in blocks.items():
+            where = f"{path}: [{kind}.{name}]"
+            if not isinstance(block, dict):
+                raise HostsError(
+                    f"{path}: [{kind}] {name}: wanted blocks [{kind}.NAME], each with its settings"
+                )
+            if not _NAME.fullmatch(name):
+                raise HostsError(f"{where}: wanted a name of 1 to 40 of a-z 0-9 . _ -")
+            found.append(_host(KINDS[kind], where, f"{kind}.{name}", block))
+    return found
+
+
+def _host(model: type[HostConfig], where: str, name: str, block: dict[str, Any]) -> HostConfig:
+    if "name" in block:
+        raise HostsError(f"{where} name: the block is named by its heading")
+    try:
+        return model.model_validate({**block, "name": name})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        said = first["msg"].removeprefix("Value error, ")
+        raise HostsError(f"{where} {place}: {said}") from None

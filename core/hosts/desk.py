@@ -1,0 +1,201 @@
+"""The desk between one host and the engine: opens what waits, closes what is gone, resumes what is settled."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+import structlog
+
+from core.engine import ResumeEngine
+from core.errors import AskgateError, LeaseLost, StoreUnavailable
+from core.gates import Outcome
+from core.hosts.base import Gone, Host, Present, Reply, Seen, Undescribable, Wait, Word
+from core.policy import Key
+from core.requests import RunRequest
+from core.resumes import Resume
+from core.runs import Run, RunStatus
+
+log = structlog.get_logger(__name__)
+
+LEASE_S = 90.0
+RESUME_S = 60.0
+"""How long one try of a resume may take: less than its lease, so that two never resume one run at a time."""
+CLAIM_WAIT_S = 30.0
+AT_ONCE = 20
+FIRST_RETRY_S, LAST_RETRY_S = 5.0, 900.0
+FIRST_REST_S, LAST_REST_S = 1.0, 30.0
+"""How long to rest after a watch that failed: twice as long each time."""
+
+
+class Desk:
+    """Serves one host until it is stopped. Any number of processes may serve the same host."""
+
+    def __init__(self, engine: ResumeEngine, host: Host) -> None:
+        self._engine = engine
+        self._host = host
+        self._by = Key(key=host.name)
+        self._opened: dict[str, str] = {}
+        self._told: set[str] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._resuming: set[asyncio.Task[None]] = set()
+        self._reconciled: set[str] = set()
+        self.problem: str | None = None
+
+    def start(self) -> None:
+        name = self._host.name
+        self._tasks = [
+            asyncio.create_task(self._watching(), name=f"watch {name}"),
+            asyncio.create_task(self._claiming(), name=f"resume {name}"),
+        ]
+
+    async def stop(self, grace_s: float) -> None:
+        """Take nothing more; let resumes end within ``grace_s``, then cancel them (their leases run out)."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._resuming:
+            _, late = await asyncio.wait(self._resuming, timeout=grace_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        await self._host.close()
+
+    # opening and closing
+
+    async def _watching(self) -> None:
+        rest_s = FIRST_REST_S
+        while True:
+            try:
+                async for seen in self._host.watch():
+                    await self._see(seen)
+                    self.problem, rest_s = None, FIRST_REST_S
+            except StoreUnavailable:
+                log.warning("host.store_away", host=self._host.name)
+            except Exception as error:
+                # the texts of foreign errors may show a URL with a secret in it
+                self.problem = type(error).__name__
+                log.warning("host.unreachable", host=self._host.name, error=self.problem, exc_info=error)
+            await asyncio.sleep(rest_s * random.uniform(0.8, 1.2))  # noqa: S311  # jitter is no secret
+            rest_s = min(2 * rest_s, LAST_REST_S)
+
+    async def _see(self, seen: Seen) -> None:
+        match seen:
+            case Wait():
+                if seen.external_id not in self._opened:
+                    await self._open(seen)
+            case Gone():
+                if run_id := self._opened.pop(seen.external_id, None):
+                    await self._engine.supersede(run_id, seen.reason)
+            case Present():
+                await self._close_missing(seen)
+
+    async def _open(self, wait: Wait) -> None:
+        try:
+            run = await self._adopt(self._host.describe(wait), wait.external_id)
+        except StoreUnavailable:
+            raise
+        except (AskgateError, Undescribable) as error:
+            self._tell_once(wait.external_id, error)
+            return
+        self._opened[wait.external_id] = run.id
+
+    async def _adopt(self, request: RunRequest, external_id: str) -> Run:
+        """The run of a wait; another one if it was taken for gone, and yet is there."""
+        run, again = await self._engine.adopt(request, key=external_id), 1
+        while run.status is RunStatus.LOST and any(g.status == Outcome.SUPERSEDED for g in run.gates):
+            again += 1
+            run = await self._engine.adopt(request, key=f"{external_id} {again}")
+        return run
+
+    def _tell_once(self, external_id: str, error: Exception) -> None:
+        if external_id not in self._told:
+            self._told.add(external_id)
+            log.error("host.not_opened", host=self._host.name, external_id=external_id, error=str(error))
+
+    async def _close_missing(self, present: Present) -> None:
+        """Supersede the runs of this host that it no longer waits for, whoever opened them."""
+
+        def missing(external_id: str) -> bool:
+            return external_id.startswith(present.prefix) and external_id not in present.external_ids
+
+        gone = [external_id for external_id in self._opened if missing(external_id)]
+        self._told = {external_id for external_id in self._told if not missing(external_id)}
+        if present.prefix in self._reconciled and not gone:
+            return
+        async for _, run, gate in self._engine.gates(only_open=True, names=[f"host:{self._host.name}"]):
+            external_id = run.doc.external_id
+            was_there = run.doc.created_at < present.asked_ms
+            if gate.pending and was_there and external_id is not None and missing(external_id):
+                await self._engine.supersede(run.id, present.why_gone(external_id))
+        self._reconciled.add(present.prefix)
+        for external_id in gone:
+            del self._opened[external_id]
+
+    # resuming
+
+    async def _claiming(self) -> None:
+        while True:
+            if len(self._resuming) >= AT_ONCE:
+                await asyncio.wait(self._resuming, return_when=asyncio.FIRST_COMPLETED)
+            try:
+                claimed = await self._engine.resumes.claim(
+                    self._host.name,
+                    limit=AT_ONCE - len(self._resuming),
+                    wait_s=CLAIM_WAIT_S,
+                    lease_s=LEASE_S,
+                    by=self._by,
+                )
+            except StoreUnavailable:
+                log.warning("host.store_away", host=self._host.name)
+                await asyncio.sleep(FIRST_REST_S)
+                continue
+            for resume in claimed:
+                task = asyncio.create_task(self._resume(resume), name=f"resume {resume.run.id}")
+                self._resuming.add(task)
+                task.add_done_callback(self._resuming.discard)
+
+    async def _resume(self, resume: Resume) -> None:
+        try:
+            reply = await self._asked(resume)
+            await self._end(resume, reply)
+        except LeaseLost:
+            log.warning("host.lease_lost", host=self._host.name, run=resume.run.id)
+        except StoreUnavailable:  # the lease runs out, and the next try begins by looking
+            log.warning("host.store_away", host=self._host.name, run=resume.run.id)
+
+    async def _asked(self, resume: Resume) -> Reply:
+        try:
+            async with asyncio.timeout(RESUME_S):
+                return await self._host.resume(resume)
+        except TimeoutError:
+            return Reply(Word.RETRYABLE, f"no answer within {RESUME_S:g} s")
+        except Exception as error:
+            log.error("host.resume_failed", host=self._host.name, run=resume.run.id, exc_info=error)
+            return Reply(Word.RETRYABLE, f"the adapter failed ({type(error).__name__})")
+
+    async def _end(self, resume: Resume, reply: Reply) -> None:
+        resumes, run_id, lease = self._engine.resumes, resume.run.id, resume.lease
+        say: Callable[..., None] = log.info if reply.word is Word.APPLIED else log.warning
+        say("host.resumed", host=self._host.name, run=run_id, word=reply.word, reason=reply.reason)
+        match reply.word:
+            case Word.APPLIED:
+                await resumes.ack(run_id, lease, by=self._by)
+            case Word.LOST | Word.UNKNOWN:
+                await resumes.lose(run_id, lease, by=self._by, error=reply.reason)
+            case Word.REFUSED:
+                await resumes.refuse(run_id, lease, by=self._by, error=reply.reason or "The host refused it.")
+            case Word.RETRYABLE:
+                await resumes.nack(
+                    run_id,
+                    lease,
+                    by=self._by,
+                    retry_in_s=_retry_in_s(resume.tries),
+                    error=reply.reason,
+                )
+
+
+def _retry_in_s(tries: int) -> float:
+    """Twice as long each time, so that a host may be away for hours before its runs are dead letters."""
+    return float(min(FIRST_RETRY_S * 2 ** min(tries - 1, 16), LAST_RETRY_S))

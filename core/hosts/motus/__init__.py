@@ -1,0 +1,1 @@
+"""Motus (`motus serve`): sessions whose turns are interrupted until somebody answers."""

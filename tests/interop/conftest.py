@@ -1,0 +1,125 @@
+"""Real hosts, and askgate's desk before each of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shutil
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.engine import ResumeEngine
+from core.hosts.config import MotusConfig
+from core.hosts.desk import Desk
+from core.hosts.motus.client import Gone, MotusClient, Reading
+from core.hosts.motus.host import MotusHost
+from core.runs import Run, RunStatus
+from tests.interop.upstream import environment, serving
+
+Json = dict[str, Any]
+PATIENCE_S = 30
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Motus:
+    """A real `motus serve`, and one who uses it as any client does."""
+
+    def __init__(self, url: str, client: MotusClient) -> None:
+        self.url = url
+        self.client = client
+
+    async def turn(self, **wanted: Any) -> str:
+        """Begin a turn in a session of its own. Returns the session's id."""
+        session_id = await self.client.create()
+        await self.client.send(session_id, json.dumps(wanted))
+        return session_id
+
+    async def interrupted(self, session_id: str, count: int = 1) -> Reading:
+        """The session, when it waits for so many things."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                reading = await self.client.read(session_id, wait=True)
+                if len(reading.interrupts) >= count:
+                    return reading
+                await asyncio.sleep(0.05)
+
+    async def ended(self, session_id: str) -> Reading:
+        """The session, when its turn is over."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                reading = await self.client.read(session_id, wait=True)
+                if reading.status not in ("running", "interrupted"):
+                    return reading
+                await asyncio.sleep(0.05)
+
+    async def heard(self, session_id: str) -> list[Any]:
+        """What the agent's interrupts came back with."""
+        reading = await self.ended(session_id)
+        assert reading.status == "idle", reading.error
+        return list(json.loads(reading.response or "null"))
+
+
+@pytest.fixture(scope="session")
+def motus_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One real server for all tests: it takes it long to start, and each turn has a process of its own anyway."""
+    root, folder = environment("motus", 12, ["lithosai-motus>=0.4.3"]), tmp_path_factory.mktemp("motus")
+    shutil.copy(Path(__file__).with_name("motus_agents.py"), folder)
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [str(root / "bin" / "motus"), "serve", "start", "motus_agents:agent"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "6"]
+    with serving(command, f"{url}/health", folder=folder, env={"PYTHONPATH": str(folder)}):
+        yield url
+
+
+@pytest.fixture
+async def motus(motus_url: str) -> AsyncIterator[Motus]:
+    client = MotusClient(motus_url)
+    yield Motus(motus_url, client)
+    for session in await client.sessions():
+        with contextlib.suppress(Gone):
+            await client.delete(session.id)
+    await client.close()
+
+
+@contextlib.asynccontextmanager
+async def served(engine: ResumeEngine, motus: Motus, **more: Any) -> AsyncIterator[Desk]:
+    """A desk before the server, as a worker has it."""
+    config = MotusConfig.model_validate(
+        {"name": "motus.test", "url": motus.url, "channel": "C1", "approvers": ["U1"], **more}
+    )
+    desk = Desk(engine, MotusHost(config, engine.store.clock))
+    desk.start()
+    try:
+        yield desk
+    finally:
+        await desk.stop(5)
+
+
+@pytest.fixture
+def found(engine: ResumeEngine) -> Callable[..., Any]:
+    """The runs of a host, when there are so many that fit."""
+
+    async def find(count: int = 1, status: RunStatus | None = RunStatus.WAITING) -> list[Run]:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                runs: dict[str, Run] = {}
+                async for _, run, _ in engine.gates(only_open=False):
+                    if status is None or run.status is status:
+                        runs[run.id] = run
+                if len(runs) >= count:
+                    assert len(runs) == count
+                    return list(runs.values())
+                await asyncio.sleep(0.05)
+
+    return find

@@ -1,0 +1,31 @@
+"""The agent that the real Motus runs in the tests. A message says, as JSON, what it is to wait for."""
+
+import asyncio
+import json
+
+from motus.models import ChatMessage
+from motus.serve.interrupt import interrupt
+
+
+async def agent(message, state):
+    """`{"at_once": [payload, …]}`, `{"in_turn": […]}` and the like; the reply is what came back, as JSON."""
+    wanted = json.loads(message.content)
+    if "raise" in wanted:
+        raise RuntimeError(wanted["raise"])
+    if "say" in wanted:
+        response = ChatMessage(role="assistant", content=wanted["say"])
+        return response, [*state, message, response]
+    # `"type": 7` is what the server's own GET cannot show
+    heard = list(await asyncio.gather(*(interrupt(payload) for payload in wanted.get("at_once", []))))
+    if "late" in wanted:
+
+        async def later():
+            await asyncio.sleep(wanted["after_s"])
+            return await interrupt(wanted["late"])
+
+        first, second = await asyncio.gather(interrupt(wanted["first"]), later())
+        heard += [first, second]
+    for payload in wanted.get("in_turn", []):
+        heard.append(await interrupt(payload))
+    response = ChatMessage(role="assistant", content=json.dumps(heard))
+    return response, [*state, message, response]
