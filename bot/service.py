@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final, Literal
@@ -23,8 +23,11 @@ from bot.slack.attachments import Attachments
 from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
+from bot.slack.digests import Digests
 from bot.slack.directory import SlackDirectory
 from bot.slack.mending import mend_cards
+from bot.slack.notices import Notices
+from bot.slack.quiet import QuietHours
 from bot.slack.reachable import Reachable
 from bot.slack.reminders import Reminders
 from bot.socket import Socket
@@ -33,7 +36,7 @@ from core.agenda import Handler, Worker
 from core.api.health import Check
 from core.bell import Bell
 from core.callbacks import Callbacks
-from core.clock import REANCHOR_S, StoreClock
+from core.clock import REANCHOR_S, Clock, StoreClock
 from core.embedded import EmbeddedServer
 from core.ending import end
 from core.engine import ResumeEngine
@@ -63,8 +66,12 @@ class NotReady(AskgateError):
 class Service:
     """An askgate process. Use it as an async context manager; `url` is where it listens."""
 
-    def __init__(self, settings: Settings, role: Role = "all") -> None:
+    def __init__(
+        self, settings: Settings, role: Role = "all", *, clock: Callable[[Clock], Clock] | None = None
+    ) -> None:
+        """``clock`` makes the engine's clock of the store's; without it that is the engine's."""
         self._settings = settings
+        self._clock = clock
         self._role = role
         self._stack = AsyncExitStack()
         self.worker: Worker | None = None
@@ -96,6 +103,7 @@ class Service:
             bell,
             admins=settings.admins,
             default_channel=settings.default_channel,
+            fallback_channel=settings.fallback_channel,
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
             directory=directory,
@@ -120,7 +128,11 @@ class Service:
         settings = self._settings
         record = Record(settings.redaction, keeps_values=settings.audit_values)
         store = Store(
-            redis, partitions=settings.partitions, clock=clock, record=record, wait=settings.redis_wait
+            redis,
+            partitions=settings.partitions,
+            clock=self._clock(clock) if self._clock else clock,
+            record=record,
+            wait=settings.redis_wait,
         )
         try:
             await clock.anchor()
@@ -135,14 +147,19 @@ class Service:
         return store, bell
 
     async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory) -> None:
-        settings, store, slack = self._settings, self.engine.store, Slack(client)
+        settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
-        delivery = Delivery(self.engine, slack, Audience(self.engine, directory))
+        audience = Audience(self.engine, directory)
+        notices = Notices(self.engine, slack, audience)
+        delivery = Delivery(self.engine, slack, audience, notices.note)
+        quiet = QuietHours(settings.quiet_hours, slack, store.clock)
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
             "card": Attachments(self.engine, slack, delivery.card).card,
-            "remind": Reminders(self.engine, slack).remind,
+            "remind": Reminders(self.engine, slack, quiet).remind,
+            "nudge": Digests(self.engine, slack, quiet).nudge,
+            "notice": notices.notice,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,
         }

@@ -65,6 +65,7 @@ class ResumeEngine:
     bell: Bell
     admins: Sequence[str] = ()
     default_channel: str | None = None
+    fallback_channel: str | None = None
     default_timeout_s: int = 86400
     home: str | None = None
     directory: Directory = field(default_factory=NoDirectory)
@@ -119,7 +120,14 @@ class ResumeEngine:
         scope = f"{once[0]} {once[1]}" if once else new_token()
         now_ms = self.store.clock.now_ms()
         run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions, now_ms)
-        doc = run_doc(run_id, request, owner, now_ms=now_ms, channel=self.default_channel)
+        doc = run_doc(
+            run_id,
+            request,
+            owner,
+            now_ms=now_ms,
+            channel=self.default_channel,
+            fallback=self.fallback_channel,
+        )
         gates = gate_docs(doc, request)
         for gate in gates:
             check_decidable(gate, gate.policy, doc, self.admins, home=self.home)

@@ -24,7 +24,10 @@ class RunStatus(StrEnum):
 
 
 class RunDoc(BaseModel):
-    """What never changes about a run. ``owner`` is the API key's name (or the adapter) that opened it."""
+    """What never changes about a run. ``owner`` is the API key's name (or the adapter) that opened it.
+
+    ``fallback`` is the channel where its card goes if it cannot be shown in its place.
+    """
 
     model_config = ConfigDict(frozen=True)
     id: str
@@ -38,6 +41,7 @@ class RunDoc(BaseModel):
     size: int
     remind_after_s: tuple[int, ...] = ()
     escalate: Escalation | None = None
+    fallback: str | None = None
 
 
 class CardFile(BaseModel):

@@ -16,12 +16,14 @@ from bot.cards.files import file_refused, file_wanted
 from bot.cards.form import form_blocks
 from bot.cards.limits import HEADER_TEXT, MESSAGE_BLOCKS, MESSAGE_BYTES
 from bot.cards.link import link_blocks
+from bot.cards.plain import plain
 from bot.cards.question import drafts_bytes, question_blocks
 from bot.cards.settled import settled_blocks
 from bot.cards.text import cut, date, escape, length, mention, one_line, shown, visible
 from bot.cards.together import together_row
 from bot.cards.weight import weight
 from core.gates import Gate, Kind
+from core.places import Place
 from core.runs import Run, RunStatus
 
 ERROR_BYTES: Final = 300
@@ -51,11 +53,15 @@ FILE_BYTES: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a card: the gates it shows (by index), its blocks, and the text for notifications."""
+    """One message of a card: the gates it shows (by index), its blocks, and the text for notifications.
+
+    ``plain`` is markup of our own, for when the chat system does not take the blocks.
+    """
 
     gates: tuple[int, ...]
     blocks: list[Block]
     text: str
+    plain: str = ""
 
 
 def pack(run: Run, first: int = 0) -> list[tuple[int, ...]]:
@@ -99,14 +105,17 @@ def _claim(gate: Gate, budget: int) -> tuple[int, int]:
     return len(blocks) + notes + 2, max(own + grown, SETTLED_BYTES)
 
 
-def render(run: Run, parts: Sequence[tuple[int, ...]], *, link: str = "") -> list[Message]:
-    """The messages of a run's card, one for each part. A copy leads back to the card: ``link`` is its address."""
-    return [_message(run, parts, number, link) for number in range(len(parts))]
+def render(run: Run, parts: Sequence[tuple[int, ...]], *, link: str = "", instead: str = "") -> list[Message]:
+    """The messages of a run's card, one for each part. A copy leads back to the card: ``link`` is its address.
+
+    ``instead``: it stands in for the card, which the run's place does not take, by this word of the chat system's.
+    """
+    return [_message(run, parts, number, link, instead) for number in range(len(parts))]
 
 
-def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str) -> Message:
+def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str, instead: str) -> Message:
     gates, budget = [run.gates[index] for index in parts[number]], gate_budget(run)
-    blocks = _head(run, number, len(parts), link)
+    blocks = _head(run, number, len(parts), link, instead)
     claims = [_claim(gate, budget)[1] for gate in gates]
     spare = max(ROOM_BYTES - sum(claims), 0) // len(gates)
     for gate, claim in zip(gates, claims, strict=True):
@@ -120,8 +129,8 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str)
         row = together_row(run, budget)
         blocks += [divider(), row] if row else []
     pending = sum(gate.pending for gate in gates)
-    blocks = aloud(blocks, gates)
-    return Message(parts[number], blocks, words.fallback(escape(title(run)), pending, len(gates)))
+    text = words.fallback(escape(title(run)), pending, len(gates))
+    return Message(parts[number], aloud(blocks, gates), text, plain(gates))
 
 
 def moved(run: Run) -> Message:
@@ -142,7 +151,7 @@ def title(run: Run) -> str:
     return cut(one_line(visible(run.doc.title or "")) or words.DEFAULT_TITLE, HEADER_TEXT, length)
 
 
-def _head(run: Run, number: int, count: int, link: str) -> list[Block]:
+def _head(run: Run, number: int, count: int, link: str, instead: str) -> list[Block]:
     """What it is about, who asks, for whom, until when; in the thread's later messages only what they go on with."""
     if number:
         return [note(f"{title(run)} ({words.continued(number + 1, count)})")]
@@ -156,6 +165,8 @@ def _head(run: Run, number: int, count: int, link: str) -> list[Block]:
         facts.append(words.until(date(min(pending))))
     if link and len(link) <= LINK_CHARS and run.doc.place:
         facts.append(words.copy_of(f"<#{run.doc.place.channel}>", escape(link)))
+    if instead and run.doc.place:
+        facts.append(words.instead_of(_named(run.doc.place), instead))
     return [header(title(run)), context(" · ".join(facts)), *_afterwards(run)]
 
 
@@ -173,8 +184,10 @@ def _afterwards(run: Run) -> list[Block]:
 def _elsewhere(run: Run) -> str:
     """Where a run was escalated to, as markup; empty if only to more people."""
     place = run.doc.escalate.place if run.doc.escalate else None
-    if place is None:
-        return ""
+    return _named(place) if place else ""
+
+
+def _named(place: Place) -> str:
     return f"<#{place.channel}>" if place.channel else f"<@{place.user}>"
 
 

@@ -131,7 +131,7 @@ class Courier:
         signed = {
             "Content-Type": kind,
             "User-Agent": "Slackbot 1.0 (+local)",
-            **sign(app, raw, self.world.clock()),
+            **sign(app, raw, self.world.wall()),
         }
         timeout = aiohttp.ClientTimeout(total=self.ack_within_s)
         try:

@@ -23,7 +23,7 @@ from bot.sandbox.person import Person
 from bot.sandbox.responses import ResponseUrls
 from bot.sandbox.webapi import Recorded, WebApi
 from bot.sandbox.words import Words
-from bot.sandbox.world import TEAM, App, Channel, Command, Group, Shortcut, User, World
+from bot.sandbox.world import TEAM, App, Channel, Command, Follower, Group, Shortcut, User, World
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -83,6 +83,10 @@ class LocalSlack:
             request_url=request_url,
             signing_secret=signing_secret,
             app_token=app_token,
+            shortcuts=[
+                Shortcut("Gates", "gates", "global", "What waits for a decision"),
+                Shortcut("Gates here", "gates_here", "message", "What is open in this thread"),
+            ],
             commands=[Command("/gates", "What waits for a decision", "[list | show ID | decide ID | help]")],
         )
 
@@ -153,6 +157,7 @@ class LocalSlack:
         signing_secret: str = "local-signing-secret",  # noqa: S107
         app_token: str | None = None,
         commands: Iterable[Command] = (),
+        shortcuts: Iterable[Shortcut] = (),
     ) -> App:
         """Install an app with its bot user."""
         world = self.world
@@ -162,7 +167,7 @@ class LocalSlack:
             world.apps[app.id] = app
             world.users[app.bot_user] = User(app.bot_user, bot_user, name, app=app.id)
         app.bot_token, app.app_token, app.signing_secret = bot_token, app_token, signing_secret
-        app.request_url, app.commands = request_url, list(commands)
+        app.request_url, app.commands, app.shortcuts = request_url, list(commands), list(shortcuts)
         world.changed()
         return app
 
@@ -191,11 +196,13 @@ class LocalSlack:
         ]
         self.world.changed()
 
-    def add_user(self, name: str, real_name: str = "", admin: bool = False, team: str = TEAM) -> str:
+    def add_user(
+        self, name: str, real_name: str = "", admin: bool = False, team: str = TEAM, tz: str = "Etc/UTC"
+    ) -> str:
         """Add a person and return the id. Another `team` makes a stranger of a connected workspace."""
         user = self.world.user_named(name)
         if user is None:
-            user = User(self.world.new_id("U"), name, real_name or name.capitalize(), team, admin)
+            user = User(self.world.new_id("U"), name, real_name or name.capitalize(), team, admin, tz=tz)
             self.world.users[user.id] = user
             self.world.teams.setdefault(team, f"Team {team}")
             self.world.changed()
@@ -280,6 +287,26 @@ class LocalSlack:
     async def verify_url(self, app: App | None = None) -> bool:
         """Whether the app's request URL echoes Slack's challenge, as it must when it is entered."""
         return await self.courier.verify_url(app or self.app)
+
+    # time
+
+    async def skip(self, seconds: float) -> None:
+        """Let time pass at once: days turn, triggers end, and who follows `now` does what has fallen due."""
+        await self.world.skip(seconds)
+
+    @property
+    def skipped(self) -> float:
+        """How many seconds the workspace is ahead of the time outside."""
+        return self.world.skipped
+
+    @property
+    def followers(self) -> list[Follower]:
+        """Who goes by the workspace's clock, and is told of each skip."""
+        return self.world.followers
+
+    def now(self) -> float:
+        """The workspace's time, in seconds since 1970."""
+        return self.world.clock()
 
     # mischief
 

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from bot.sandbox.changes import Changes
 from bot.sandbox.files import File, Files
@@ -30,6 +30,8 @@ class User:
     admin: bool = False
     app: str | None = None
     """The app whose bot this is."""
+    tz: str = "Etc/UTC"
+    """The time zone that the person has set."""
 
 
 @dataclass(slots=True)
@@ -124,11 +126,25 @@ class Trigger:
     used: bool = False
 
 
+class Follower(Protocol):
+    """Somebody who goes by the workspace's clock."""
+
+    async def before_skip(self) -> None:
+        """Finish what is in hand."""
+
+    async def after_skip(self) -> None:
+        """Do what has fallen due."""
+
+
 class World:
     """All state of the local Slack. Every change goes through `changed()`, which rings and saves."""
 
     def __init__(self, clock: Callable[[], float], persist: Path | None = None) -> None:
-        self.clock = clock
+        self.wall = clock
+        """The time outside, in seconds since 1970: what a signature bears."""
+        self.skipped = 0.0
+        """How many seconds the workspace is ahead of it."""
+        self.followers: list[Follower] = []
         self.changes = Changes()
         """Rings after everything that happens, calls of the Web API included."""
         self.sights = Changes()
@@ -162,6 +178,21 @@ class World:
             self._load(json.loads(persist.read_text("utf-8")))
 
     # ids and time
+
+    def clock(self) -> float:
+        """The workspace's time, in seconds since 1970."""
+        return self.wall() + self.skipped
+
+    async def skip(self, seconds: float) -> None:
+        """Let time pass at once, and whoever follows this clock do what has fallen due meanwhile."""
+        if seconds <= 0:
+            raise ValueError(f"time goes forward only, by more than {seconds} seconds")
+        for follower in self.followers:
+            await follower.before_skip()
+        self.skipped += seconds
+        self.changed()
+        for follower in self.followers:
+            await follower.after_skip()
 
     def new_id(self, prefix: str) -> str:
         """An id that looks like Slack's, e.g. `U0LOCAL007`."""
@@ -280,6 +311,7 @@ class World:
         return {
             "ids": self._ids,
             "last_us": self._last_us,
+            "skipped": self.skipped,
             "teams": self.teams,
             "users": [asdict(user) for user in self.users.values()],
             "channels": [asdict(channel) for channel in self.channels.values()],
@@ -297,7 +329,7 @@ class World:
         }
 
     def _load(self, saved: Json) -> None:
-        self._ids, self._last_us = saved["ids"], saved["last_us"]
+        self._ids, self._last_us, self.skipped = saved["ids"], saved["last_us"], saved.get("skipped", 0.0)
         self.teams, self.stacks, self.homes = saved["teams"], saved["stacks"], saved["homes"]
         self.users = {row["id"]: User(**row) for row in saved["users"]}
         self.channels = {row["id"]: Channel(**row) for row in saved["channels"]}

@@ -8,7 +8,8 @@ import structlog
 
 from bot import words
 from bot.cards.files import file_data, file_name, file_of, file_title, file_wanted, short_digest
-from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
+from bot.slack.client import Slack
+from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
 from core.agenda import Handler, TryAgain
 from core.copies import thread_of
 from core.engine import ResumeEngine
@@ -73,7 +74,7 @@ class Attachments:
                     run = await self._bring(run, number, gate, file)
                 except SlackBusy as busy:
                     log.warning("file.later", gate=gate.id, code=busy.code)
-                    raise TryAgain(busy.in_ms) from busy
+                    raise again([busy]) from busy
                 except (SlackRefused, SlackGone) as error:
                     run, refused = await self._refused(run, number, gate, error.code), True
         return refused

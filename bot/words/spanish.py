@@ -100,7 +100,7 @@ TOO_LONG_TO_SAVE: Final = (
 LINK_CUT: Final = "La dirección sigue: léela completa y ábrela allí."
 CUSTOM_CUT: Final = "Esto sigue: léelo con *Ver completo*."
 PREVIEWS: Final = "Aquí hay opciones con vista previa: mírala con *Ver completo*."
-READ_ON_CARD: Final = "Esto sigue: *Ver completo*, en la tarjeta, lo muestra todo."
+READ_ON_CARD: Final = "Esto sigue: *Ver completo*, en la tarjeta, lo enseña todo."
 PICKED_SO_FAR: Final = "Elegido hasta ahora: "
 ARROW: Final = "→ "
 NOT_TAKEN: Final = "Sin elegir: "
@@ -179,6 +179,10 @@ def escalated(where: str) -> str:
 def copy_of(where: str, url: str) -> str:
     """Said on a copy. ``where`` is a mention of the channel that the card stands in, ``url`` the card's address."""
     return f"De {where}: <{url}|ir al hilo>"
+
+
+def instead_of(where: str, code: str) -> str:
+    return f"⚠️ Está aquí porque no se puede mostrar en {where} (`{code}`)"
 
 
 def host_refused(error: str) -> str:
@@ -280,6 +284,39 @@ def fallback(title: str, pending: int, count: int) -> str:
     return f"{title}: {pending} de {count} por resolver" if count > 1 else f"{title}: te está esperando"
 
 
+def undrawn(gate: str) -> str:
+    what = "⚠️ *Slack no acepta esta tarjeta*, así que va aquí como texto."
+    if not gate:
+        return f"{what} Ya no queda nada abierto."
+    return f"{what} Decide en el App Home o con `/gates decide {gate}`; `/gates show {gate}` lo muestra todo."
+
+
+def undrawn_gate(gate: str, settled: str) -> str:
+    return f"• `{gate}`: {settled or 'sin decidir'}"
+
+
+# to admins
+
+HINTS: Final = {
+    "place": "invita a askgate allí, o haz que el agente indique otro lugar",
+    "app": "`askgate doctor` dice qué falla en el token o la instalación de la aplicación",
+    "message": "el registro de askgate dice qué parte no aceptó Slack",
+}
+
+
+def unshown(count: int) -> str:
+    cards = "una tarjeta" if count == 1 else f"{count} tarjetas"
+    return f"⚠️ Slack no aceptó {cards} de askgate."
+
+
+def unshown_line(count: int, code: str, where: str, hint: str) -> str:
+    return f"• {count} × `{code}` en {where}" + (f": {hint}" if hint else "")
+
+
+def unshown_runs(which: str) -> str:
+    return f"La auditoría dice qué fue de ellas: {which}"
+
+
 # reminders
 
 
@@ -293,6 +330,15 @@ def reminder(people: str, pending: int, count: int, until: str, url: str) -> str
 
 def reminder_fallback(title: str) -> str:
     return f"{title}: sigue esperando"
+
+
+def waiting(count: int) -> str:
+    """Over a message about all that waits for somebody, and its notification."""
+    return f"Hay {count} decisiones que te esperan" if count > 1 else "Hay 1 decisión que te espera"
+
+
+def waiting_more(count: int) -> str:
+    return f"Y {count} más: están todas en la pestaña Inicio de la aplicación."
 
 
 # private words to the person who clicked
@@ -494,6 +540,7 @@ DECIDE: Final = "Decidir…"
 DETAILS: Final = "Detalles…"
 BACK: Final = "Ver la lista"
 REFRESH: Final = "Actualizar"
+LOADING: Final = "Buscando…"
 GATE_TITLE: Final = "Un gate"
 EXTERNAL_ID: Final = "Id externo: "
 MANAGE: Final[Mapping[str, str]] = {
