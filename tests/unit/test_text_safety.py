@@ -72,7 +72,7 @@ def surfaces(run: Run, said: str) -> Iterator[Surface]:
         yield "message", {"text": message.text, "blocks": message.blocks}
         yield "metadata", _payload(run, 0, number)
     if run.open:
-        note = reminder(run, "https://card.example", home="T1")
+        note = reminder(run, "https://card.example", [ANA])
         yield "message", {"text": note.text, "blocks": note.blocks}
     waiting = [Waiting(run, gate, "https://card.example") for gate in run.gates[:20]]
     query = Query(Which.ALL)
