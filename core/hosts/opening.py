@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from core.clock import Clock
+from core.hosts.a13n.host import A13nHost
 from core.hosts.base import Host
-from core.hosts.config import HostConfig, MotusConfig
+from core.hosts.config import A13nConfig, HostConfig, MotusConfig
 from core.hosts.motus.host import MotusHost
 
 
 def adapter(config: HostConfig, clock: Clock) -> Host:
     """The adapter of a block. Raises TypeError for a block of no kind."""
     match config:
+        case A13nConfig():
+            return A13nHost(config, clock)
         case MotusConfig():
             return MotusHost(config, clock)
     raise TypeError(f"there is no adapter for {type(config).__name__}")

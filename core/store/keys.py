@@ -106,5 +106,5 @@ def leases(queue: str) -> str:
     return f"{queue}:leases"
 
 
-WORK = ("remind", "escalate", "card", "callback")
+WORK = ("remind", "escalate", "card", "callback", "follow")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""
