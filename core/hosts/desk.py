@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import structlog
 
@@ -145,22 +145,29 @@ class Desk:
         self._told = {external_id for external_id in self._told if not missing(external_id)}
         if present.prefix in self._reconciled and not gone:
             return
-        hidden: dict[str, str] = {}
-        looked_at: set[str] = set()
-        async for _, run, _ in self._engine.gates(only_open=True, names=[f"host:{self._host.name}"]):
+        kept: dict[str, str] = {}
+        async for run in self._open_runs():
             external_id = run.doc.external_id
-            was_there = run.opened_at < present.asked_ms and run.id not in looked_at
-            looked_at.add(run.id)
-            if was_there and external_id is not None and missing(external_id):
-                reason = await present.why_gone(external_id)
-                if reason is None:
-                    hidden[external_id] = run.id
-                else:
-                    await self._engine.supersede(run.id, reason)
+            if external_id is None or not missing(external_id):
+                continue
+            was_there = run.opened_at < present.asked_ms
+            reason = await present.why_gone(external_id) if was_there else None
+            if reason is None:
+                kept[external_id] = run.id
+            else:
+                await self._engine.supersede(run.id, reason)
         self._reconciled.add(present.prefix)
         for external_id in gone:
             self._opened.pop(external_id, None)
-        self._opened.update(hidden)
+        self._opened.update(kept)
+
+    async def _open_runs(self) -> AsyncIterator[Run]:
+        """The runs of this host that have a pending gate."""
+        last = ""
+        async for _, run, _ in self._engine.gates(only_open=True, names=[f"host:{self._host.name}"]):
+            if run.id != last:
+                last = run.id
+                yield run
 
     # resuming
 

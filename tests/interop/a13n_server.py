@@ -156,7 +156,7 @@ class A13n:
         return A13nConfig.model_validate({**block, "poll_s": 1, **more})
 
     async def turn(self, *turns: list[Json], session: str | None = None) -> Json:
-        """Begin a thread whose model calls these tools, turn after turn. Returns the run when it waits, or has ended."""
+        """Begin a thread whose model calls these tools, turn after turn. Returns its run, waiting or ended."""
         content = [{"type": "text", "text": json.dumps({"turns": turns})}]
         body = {"agent_id": self.agent, "payload": {"content": content}, "session_id": session}
         made = await self.ok("POST", "/threads", body, **{"Idempotency-Key": uuid4().hex})
@@ -166,21 +166,21 @@ class A13n:
     async def sealed(self, run_id: str) -> Json:
         """A run when it no longer goes on."""
         async with asyncio.timeout(PATIENCE_S):
-            while (run := await self.ok("GET", f"/runs/{run_id}"))["status"] in ("accepted", "running"):
+            while (run := await self.ok("GET", f"/runs/{run_id}"))["status"] in ("accepted", "running"):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         return dict(run)
 
     async def last(self, run: Json) -> Json:
         """What the thread of a run came to, when it is idle."""
         async with asyncio.timeout(PATIENCE_S):
-            while (thread := await self.thread(run))["current_run_id"]:
+            while (thread := await self.thread(run))["current_run_id"]:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         return await self.sealed(thread["last_run_id"])
 
     async def heard(self, run: Json) -> list[str]:
         """What the model heard from its tools, in the run that completed after this one."""
         async with asyncio.timeout(PATIENCE_S):
-            while (last := await self.last(run))["status"] != "completed":
+            while (last := await self.last(run))["status"] != "completed":  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         return list(json.loads(last["output"]))
 
@@ -248,20 +248,6 @@ def a13n_service(folder: Path) -> Iterator[Running]:
         config = folder / "service.toml"
         config.write_text(settings(folder, port, database))
         program = [str(root / "bin" / "a13n-service"), "--config", str(config)]
-        surroundings = {**os.environ, "HOME": str(folder)}
-        for command, said in (
-            (["migrate"], ""),
-            (["bootstrap", "--email", EMAIL, "--password-stdin"], PASSWORD),
-        ):
-            done = subprocess.run(
-                [*program, *command],
-                input=said,
-                text=True,
-                capture_output=True,
-                env=surroundings,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr
         with serving([*program, "run", "--role", "all"], f"{url}/health/ready", folder=folder):
             yield prepared(url, model)
 
@@ -291,7 +277,7 @@ require_https = false
 def prepared(url: str, model: str) -> Running:
     """Who may do what, and an agent whose model is the scripted one."""
     admin = Door(url, {"Origin": url})
-    login = admin.ok("POST", "/auth/login", {"email": EMAIL, "password": PASSWORD})
+    login = admin.ok("POST", "/auth/bootstrap", {"email": EMAIL, "password": PASSWORD})
     admin.headers["X-CSRF-Token"] = login["csrf_token"]
     [workspace] = admin.ok("GET", "/workspaces")["items"]
     admin.headers["X-Workspace-ID"] = workspace["id"]

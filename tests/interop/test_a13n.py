@@ -247,7 +247,7 @@ async def test_a_wait_behind_a_later_run_of_its_session_stays_open(
     waiting = await a13n.turn([ASK])
     async with desk_before(engine, a13n.config()) as desk:
         [run] = await found()
-        later = await a13n.turn([], session=waiting["session_id"])
+        later = await a13n.turn(session=waiting["session_id"])
         assert later["status"] == "completed"
         listed = await a13n.ok("GET", "/sessions?status=waiting")
         assert waiting["session_id"] not in [item["id"] for item in listed["items"]]

@@ -106,7 +106,7 @@ class A13nClient:
         return [_thread(item) async for item in self._pages("threads", {"session_id": session_id})]
 
     async def waiting_sessions(self) -> AsyncIterator[tuple[str, str]]:
-        """The sessions whose latest run waits, and that run. One in which something else began later is not among them."""
+        """The sessions whose latest run waits, and that run: not those in which something else began later."""
         async for item in self._pages("sessions", {"status": "waiting"}):
             yield str(item["id"]), str(item["last_run_id"])
 
