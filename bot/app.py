@@ -12,9 +12,14 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.listeners.actions import Actions
+from bot.listeners.admin import Admin
 from bot.listeners.commands import Gates
 from bot.listeners.home import Home
 from bot.listeners.inbox import Inbox
+from bot.listeners.lists import Lists
+from bot.listeners.mentions import Mentions
+from bot.listeners.replies import Replies
+from bot.listeners.shortcuts import Shortcuts
 from bot.listeners.views import Views
 from bot.slack.client import Slack
 from core.engine import ResumeEngine
@@ -38,10 +43,16 @@ def build_app(engine: ResumeEngine, client: AsyncWebClient, *, signing_secret: s
     )
     slack = Slack(client)
     inbox = Inbox(engine, slack)
-    Actions(engine, slack).register(app)
+    lists, admin = Lists(engine, slack, inbox), Admin(engine, slack)
+    Actions(engine, slack, lists).register(app)
     Views(engine).register(app)
-    Gates(inbox).register(app)
+    lists.register(app)
+    admin.register(app)
+    Gates(engine, lists, admin).register(app)
+    Shortcuts(slack, lists).register(app)
+    Mentions(slack, lists).register(app)
     Home(slack, inbox).register(app)
+    Replies(engine, slack).register(app)
     app.event(_ANY_EVENT)(_heard)
     app.error(_failed)
     return app

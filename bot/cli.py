@@ -11,6 +11,7 @@ import click
 
 from bot import logs
 from bot.commands.audit import audit
+from bot.commands.bench import bench
 from bot.commands.doctor import doctor
 from bot.commands.gates import gates
 from bot.commands.shell import pairs, run, set_option
@@ -43,7 +44,7 @@ async def _demo(data_dir: Path, port: int) -> None:
     async with run_demo(data_dir, port, API_PORT) as running:
         click.echo(f"\n  askgate demo is running. Open  {running.page}\n")
         click.echo("  You are Ana. The agent asks in a thread of #clean-up: click to answer.")
-        click.echo("  Leave a question alone until its deadline to see what silence does.")
+        click.echo("  Leave a question alone, or skip a day in the bar at the top, to see what silence does.")
         click.echo("  Ctrl-C stops everything; the next start finds what was pending.\n")
         click.echo(
             "  Next: let an agent of your own ask here. README.md, “Connect an agent”, with this line in it:\n"
@@ -86,7 +87,7 @@ async def _manifest(url: str | None, socket: bool) -> None:
     click.echo(written(public_url(url) if url else None), nl=False)
 
 
-for command in (doctor, gates, audit):
+for command in (doctor, gates, audit, bench):
     main.add_command(command)
 
 

@@ -8,14 +8,12 @@ from typing import Any, Final
 import yaml
 
 from bot.listeners.commands import COMMAND
+from bot.listeners.shortcuts import GATES, GATES_HERE
 from core.settings import SettingsError
 
 PATH: Final = "/slack/events"
 """Where the door takes everything from Slack."""
 EXAMPLE_URL: Final = "https://askgate.example.com"
-EVENTS: Final = ("app_home_opened",)
-"""The events that a listener of ours exists for."""
-
 _CONVERSATIONS: Final = ("channels", "groups", "im", "mpim")
 """A run names a conversation by its id, which does not tell its kind: so each right goes for every kind."""
 
@@ -35,6 +33,8 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
     "conversations.members": _for_each_kind("read"),
     "conversations.open": ("im:write",),
     "conversations.replies": _for_each_kind("history"),
+    "files.completeUploadExternal": ("files:write",),
+    "files.getUploadURLExternal": ("files:write",),
     "usergroups.users.list": ("usergroups:read",),
     "views.open": (),
     "views.publish": (),
@@ -43,6 +43,12 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Every method of the Web API that is called with the bot token, and the scopes that Slack wants for it."""
 
+EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "app_home_opened": (),
+    "app_mention": ("app_mentions:read",),
+    **{f"message.{kind}": (f"{kind}:history",) for kind in _CONVERSATIONS},
+}
+"""The events that a listener of ours exists for, and the scopes that Slack wants to send them."""
 
 APP_SCOPES: Final[Mapping[str, tuple[str, ...]]] = {"apps.connections.open": ("connections:write",)}
 """The methods that are called with the app-level token of Socket Mode, and that token's scopes."""
@@ -50,7 +56,8 @@ APP_SCOPES: Final[Mapping[str, tuple[str, ...]]] = {"apps.connections.open": ("c
 
 def bot_scopes() -> list[str]:
     """The scopes that the bot token needs, sorted."""
-    return sorted({"commands", *(scope for scopes in SCOPES.values() for scope in scopes)})
+    wanted = [*SCOPES.values(), *EVENTS.values()]
+    return sorted({"commands", *(scope for scopes in wanted for scope in scopes)})
 
 
 def manifest(url: str | None) -> dict[str, Any]:
@@ -59,8 +66,8 @@ def manifest(url: str | None) -> dict[str, Any]:
     command = {
         "command": COMMAND,
         "description": "What waits for a decision",
-        "usage_hint": "[list]",
-        "should_escape": False,
+        "usage_hint": "[list | show ID | decide ID | help]",
+        "should_escape": True,
     }
     return {
         "display_information": {
@@ -75,6 +82,20 @@ def manifest(url: str | None) -> dict[str, Any]:
                 "messages_tab_read_only_enabled": True,
             },
             "bot_user": {"display_name": "askgate", "always_online": True},
+            "shortcuts": [
+                {
+                    "name": "Gates",
+                    "type": "global",
+                    "callback_id": GATES,
+                    "description": "What waits for a decision",
+                },
+                {
+                    "name": "Gates here",
+                    "type": "message",
+                    "callback_id": GATES_HERE,
+                    "description": "What is open in this thread",
+                },
+            ],
             "slash_commands": [command if url is None else {**command, "url": url + PATH}],
         },
         "oauth_config": {"scopes": {"bot": bot_scopes()}},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final, Literal
@@ -19,10 +19,13 @@ from bot import words
 from bot.app import build_app
 from bot.deliveries import Deliveries
 from bot.door import Door
+from bot.slack.attachments import Attachments
+from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
 from bot.slack.directory import SlackDirectory
 from bot.slack.mending import mend_cards
+from bot.slack.notices import Notices
 from bot.slack.reachable import Reachable
 from bot.slack.reminders import Reminders
 from bot.socket import Socket
@@ -31,7 +34,7 @@ from core.agenda import Handler, Worker
 from core.api.health import Check
 from core.bell import Bell
 from core.callbacks import Callbacks
-from core.clock import REANCHOR_S, StoreClock
+from core.clock import REANCHOR_S, Clock, StoreClock
 from core.embedded import EmbeddedServer
 from core.ending import end
 from core.engine import ResumeEngine
@@ -61,8 +64,12 @@ class NotReady(AskgateError):
 class Service:
     """An askgate process. Use it as an async context manager; `url` is where it listens."""
 
-    def __init__(self, settings: Settings, role: Role = "all") -> None:
+    def __init__(
+        self, settings: Settings, role: Role = "all", *, clock: Callable[[Clock], Clock] | None = None
+    ) -> None:
+        """``clock`` makes the engine's clock of the store's; without it that is the engine's."""
         self._settings = settings
+        self._clock = clock
         self._role = role
         self._stack = AsyncExitStack()
         self.worker: Worker | None = None
@@ -94,6 +101,7 @@ class Service:
             bell,
             admins=settings.admins,
             default_channel=settings.default_channel,
+            fallback_channel=settings.fallback_channel,
             default_timeout_s=settings.default_timeout_s,
             home=await _home(client),
             directory=directory,
@@ -102,7 +110,7 @@ class Service:
         desks = self._desks()
         stack.push_async_callback(desks.stop, settings.grace_s)
         if self._role in ("all", "worker"):
-            await self._start_worker(client, desks)
+            await self._start_worker(client, directory, desks)
         await self._start_web(client, desks)
 
     async def _redis_url(self) -> str:
@@ -120,7 +128,11 @@ class Service:
         settings = self._settings
         record = Record(settings.redaction, keeps_values=settings.audit_values)
         store = Store(
-            redis, partitions=settings.partitions, clock=clock, record=record, wait=settings.redis_wait
+            redis,
+            partitions=settings.partitions,
+            clock=self._clock(clock) if self._clock else clock,
+            record=record,
+            wait=settings.redis_wait,
         )
         try:
             await clock.anchor()
@@ -134,14 +146,18 @@ class Service:
         self._stack.push_async_callback(bell.stop)
         return store, bell
 
-    async def _start_worker(self, client: AsyncWebClient, desks: Desks) -> None:
-        settings, store, slack = self._settings, self.engine.store, Slack(client)
+    async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory, desks: Desks) -> None:
+        settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
+        audience = Audience(self.engine, directory)
+        notices = Notices(self.engine, slack, audience)
+        delivery = Delivery(self.engine, slack, audience, notices.note)
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
-            "card": Delivery(self.engine, slack).card,
+            "card": Attachments(self.engine, slack, delivery.card).card,
             "remind": Reminders(self.engine, slack).remind,
+            "notice": notices.notice,
             "callback": Callbacks(self.engine).push,
             "follow": desks.follow,
             "trim": retention.trim,

@@ -36,10 +36,14 @@ LAST_BACKOFF_MS = 300_000
 
 
 class TryAgain(Exception):  # it asks for something, it is no error
-    """A handler asks to be called again, in ``in_ms`` (None: the usual backoff)."""
+    """A handler asks to be called again, in ``in_ms`` (None: the usual backoff).
 
-    def __init__(self, in_ms: int | None = None) -> None:
+    Not ``tried``: it did nothing of which it does not know the end, so this call does not count.
+    """
+
+    def __init__(self, in_ms: int | None = None, *, tried: bool = True) -> None:
         self.in_ms = in_ms
+        self.tried = tried
         super().__init__("try again")
 
 
@@ -113,6 +117,13 @@ class Worker:
             await asyncio.gather(*(self._work(due) for due in batch))
         return done
 
+    async def finish(self) -> int:
+        """Wait until all that this worker has in hand is done (it may take more meanwhile). Returns how much it was."""
+        in_hand = set(self._running)
+        if in_hand:
+            await asyncio.wait(in_hand)
+        return len(in_hand)
+
     async def _loop(self) -> None:
         with self._bell.heard("due") as rung:
             while not self._stopping.is_set():
@@ -184,10 +195,12 @@ class Worker:
         if not self._leases.work(due):
             return
         retry_ms: int | None = None
+        tried = True
         try:
             await handler(member_id, due.tries)
         except TryAgain as again:
             retry_ms = backoff_ms(due.tries) if again.in_ms is None else again.in_ms
+            tried = again.tried
         except StoreUnavailable:
             retry_ms = backoff_ms(due.tries)
         except Exception:
@@ -199,8 +212,9 @@ class Worker:
         try:
             retry_at = None if retry_ms is None else self._store.clock.now_ms() + retry_ms
             agenda = self._store.agenda(due.partition)
-            if await self._store.finish(agenda, due.token, {due.member: retry_at}):
-                self._bell.ring("due")
+            changed = await self._store.finish(agenda, due.token, {due.member: retry_at}, tried=tried)
+            if changed or (retry_ms is not None and retry_ms < MAX_IDLE_S * 1000):
+                self._bell.ring("due")  # it is due before the next look
         except StoreUnavailable:
             log.warning("agenda.not_finished", what=what, id=member_id)
 

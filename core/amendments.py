@@ -18,6 +18,7 @@ from core.errors import (
     Invalid,
     NotAllowed,
     NotFound,
+    NotWaiting,
     Refused,
 )
 from core.escalations import MAX_TIMEOUT_S
@@ -86,6 +87,31 @@ class Amendments:
             return await self._policy(run, found, deciders, own_votes, reason="delegated")
 
         return await self._amend(gate, "gate.reassigned", in_their_stead, by=by, via=via)
+
+    async def check_admin(self, run: Run, gate: str | None, *, by: Actor, via: str) -> None:
+        """Refuse, with a word in the audit, who may not do what admins may; ``gate`` None: with a whole run.
+
+        Raises NotAllowed, CannotVerify or StoreUnavailable.
+        """
+        try:
+            await check_admin(self._admins, by, home=self._home, directory=self._directory)
+        except Refused as refusal:
+            await self._store.refuse(run, gate, by=by.model_dump(), via=via, reason=refusal.slug)
+            raise
+
+    async def resend(self, run: Run, *, by: Actor, via: str) -> None:
+        """Have a run's card sent again, at the end of its conversation; the messages that show it are taken back.
+
+        Raises NotAllowed, CannotVerify, NotWaiting, NotFound or StoreUnavailable.
+        """
+        await self.check_admin(run, None, by=by, via=via)
+        match await self._store.resend(run, by=by.model_dump(), via=via):
+            case "missing":
+                raise NotFound(f"There is no run {run.id}.")
+            case "unplaced":
+                raise NotWaiting("The run has no card: it names no place for one.")
+            case "settled":
+                raise NotWaiting("Nothing is pending there, so the card is not sent again.")
 
     async def escalate(self, run_id: str) -> None:
         """What a run's escalation says: more approvers for what is still pending. Its card then goes to more places."""

@@ -65,6 +65,7 @@ class ResumeEngine:
     bell: Bell
     admins: Sequence[str] = ()
     default_channel: str | None = None
+    fallback_channel: str | None = None
     default_timeout_s: int = 86400
     home: str | None = None
     directory: Directory = field(default_factory=NoDirectory)
@@ -119,7 +120,14 @@ class ResumeEngine:
         scope = f"{once[0]} {once[1]}" if once else new_token()
         now_ms = self.store.clock.now_ms()
         run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions, now_ms)
-        doc = run_doc(run_id, request, owner, now_ms=now_ms, channel=self.default_channel)
+        doc = run_doc(
+            run_id,
+            request,
+            owner,
+            now_ms=now_ms,
+            channel=self.default_channel,
+            fallback=self.fallback_channel,
+        )
         gates = gate_docs(doc, request)
         for gate in gates:
             check_decidable(gate, gate.policy, doc, self.admins, home=self.home)
@@ -365,8 +373,14 @@ class ResumeEngine:
     async def cancel(
         self, run_id: str, reason: str | None, *, by: Actor, via: str, index: int | None = None
     ) -> Run:
-        """Settle what is pending as cancelled. Raises NotFound, NotWaiting or StoreUnavailable."""
+        """Settle what is pending as cancelled. Admins, and keys, may do it.
+
+        Raises NotFound, NotAllowed, CannotVerify, NotWaiting or StoreUnavailable.
+        """
         run = await self.run(run_id)
+        await self.amendments.check_admin(
+            run, None if index is None else gate_id(run_id, index), by=by, via=via
+        )
         if not await self._withdraw(run, Outcome.CANCELLED, reason, by=by, via=via, index=index):
             status = (await self.run(run_id)).status
             await self._note_refused(run, by, via, NotWaiting)
@@ -377,10 +391,10 @@ class ResumeEngine:
         """Settle what is pending as superseded: its host has moved on. Returns how many gates that were."""
         return await self._withdraw(await self.run(run_id), Outcome.SUPERSEDED, reason, by=None, via="host")
 
-    async def undeliverable(self, run_id: str, reason: str) -> int:
-        """Settle what is pending as undeliverable, with the reason. Returns how many gates that were."""
+    async def undeliverable(self, run_id: str, reason: str, *, index: int | None = None) -> int:
+        """Settle what is pending (or one gate) as undeliverable, with the reason. Returns how many gates that were."""
         return await self._withdraw(
-            await self.run(run_id), Outcome.UNDELIVERABLE, reason, by=None, via="host"
+            await self.run(run_id), Outcome.UNDELIVERABLE, reason, by=None, via="host", index=index
         )
 
     async def _withdraw(

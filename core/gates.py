@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -94,7 +95,14 @@ class GateDoc(BaseModel):
     @property
     def asks(self) -> questions.AskUserQuestion:
         """The questions of a question gate."""
-        return questions.AskUserQuestion.model_validate(self.args)
+        args, asks = self.parsed
+        # a copy with other arguments brings along what was parsed of the first ones
+        return asks if args is self.args else questions.AskUserQuestion.model_validate(self.args)
+
+    @cached_property
+    def parsed(self) -> tuple[JsonValue, questions.AskUserQuestion]:
+        """The arguments and the questions in them: a document is read again and again, and never changes."""
+        return self.args, questions.AskUserQuestion.model_validate(self.args)
 
     @property
     def arguments(self) -> dict[str, JsonValue]:

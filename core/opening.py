@@ -23,8 +23,16 @@ from core.requests import (
 from core.runs import RunDoc
 
 
-def run_doc(run_id: str, request: RunRequest, owner: str, *, now_ms: int, channel: str | None) -> RunDoc:
-    """The run's own part. ``channel`` is where its card goes if it names no place."""
+def run_doc(
+    run_id: str,
+    request: RunRequest,
+    owner: str,
+    *,
+    now_ms: int,
+    channel: str | None,
+    fallback: str | None = None,
+) -> RunDoc:
+    """The run's own part. ``channel`` is where its card goes if it names no place, ``fallback`` if that takes none."""
     pending = request.pending
     return RunDoc(
         id=run_id,
@@ -38,6 +46,7 @@ def run_doc(run_id: str, request: RunRequest, owner: str, *, now_ms: int, channe
         size=len(pending.calls) + len(pending.approvals),
         remind_after_s=tuple(sorted(set(request.remind_after_s))),
         escalate=request.escalate,
+        fallback=fallback,
     )
 
 

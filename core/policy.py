@@ -8,7 +8,7 @@ API key). A person is (team, user id), never a name. Somebody of another workspa
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal, Protocol
 
 from pydantic import (
@@ -34,6 +34,7 @@ TeamId = Annotated[str, StringConstraints(pattern=rf"^{TEAM}$")]
 ChannelId = Annotated[str, StringConstraints(pattern=rf"^{CHANNEL}$")]
 
 _PRINCIPAL = re.compile(rf"(?:{TEAM}:)?{USER}|{GROUP}|channel|anyone|key:{KEY}")
+_NAMED = re.compile(rf"(?:({TEAM}):)?({USER})")
 
 
 def _principal(value: str) -> str:
@@ -63,6 +64,18 @@ class Key(BaseModel):
 
 
 Actor = Person | Key
+
+
+def named(principals: Iterable[str], *, home: str | None) -> list[Person]:
+    """The people who are named by their ids, once each. ``home`` is the team id of the workspace served."""
+    found = (_NAMED.fullmatch(principal) for principal in principals)
+    teams = ((match[1] or home, match[2]) for match in found if match)
+    return list(dict.fromkeys(Person(team=team, user=user) for team, user in teams if team))
+
+
+def names_people(principals: Iterable[str]) -> bool:
+    """Whether somebody is named by an id."""
+    return any(_NAMED.fullmatch(principal) for principal in principals)
 
 
 class PolicyRequest(BaseModel):

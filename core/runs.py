@@ -24,7 +24,10 @@ class RunStatus(StrEnum):
 
 
 class RunDoc(BaseModel):
-    """What never changes about a run. ``owner`` is the API key's name (or the adapter) that opened it."""
+    """What never changes about a run. ``owner`` is the API key's name (or the adapter) that opened it.
+
+    ``fallback`` is the channel where its card goes if it cannot be shown in its place.
+    """
 
     model_config = ConfigDict(frozen=True)
     id: str
@@ -38,13 +41,29 @@ class RunDoc(BaseModel):
     size: int
     remind_after_s: tuple[int, ...] = ()
     escalate: Escalation | None = None
+    fallback: str | None = None
+
+
+class CardFile(BaseModel):
+    """The file with the arguments of one gate (by index), in the thread of a card: too long to be read elsewhere.
+
+    ``digest`` is that of the arguments in it. ``shared``: it is in the thread; ``refused``: why it will not be.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    gate: int
+    digest: str
+    id: str = ""
+    shared: bool = False
+    refused: str = ""
 
 
 class Card(BaseModel):
     """One Slack message that shows some of a run's gates (by index). ``shown`` is the digest of what it shows.
 
-    ``copy_of`` is 0 in the run's own place, 1 in the place that it was escalated to. ``refused`` is the chat system's
-    word for why it will not change the message any more; with no ``ts``, why it will not take the rest of this copy.
+    ``copy_of`` is the number of the place that it stands in (see `core/copies.py`). ``refused`` is the chat
+    system's word for why it will not change the message any more; with no ``ts``, why it will not take the rest of this
+    copy. ``url`` is its address, once somebody had to know it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -54,6 +73,19 @@ class Card(BaseModel):
     shown: str = ""
     copy_of: int = 0
     refused: str = ""
+    url: str = ""
+    files: tuple[CardFile, ...] = ()
+
+
+class Copies(BaseModel):
+    """Who gets a copy of the card of their own: people (``to``) who would not see it where it stands.
+
+    ``seen`` are the principals that were looked up for that. Both only grow, so the number of a copy stays.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    to: tuple[Person, ...] = ()
+    seen: tuple[str, ...] = ()
 
 
 class Run(BaseModel):
@@ -62,7 +94,8 @@ class Run(BaseModel):
     ``attempt`` counts how often people were asked to decide it; ``reopened_at`` is when they last were, again (ms).
     ``index``: the indexes in which it stands while it waits. ``escalated``: whether the escalation has taken place.
     ``reminded``: how many reminders were given. ``mend``: somebody clicked on a card that no longer says how things
-    are, so it is drawn again in any case.
+    are, so it is drawn again in any case. ``resend``: somebody asked for the card to be sent again, in the place of the
+    messages that show it; ``resent``: how often that was done.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -71,7 +104,10 @@ class Run(BaseModel):
     rev: int
     gates: tuple[Gate, ...]
     cards: tuple[Card, ...] = ()
+    copies: Copies = Copies()
     mend: bool = False
+    resend: bool = False
+    resent: int = 0
     escalated: bool = False
     reminded: int = 0
     error: str | None = None

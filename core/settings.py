@@ -306,6 +306,9 @@ class Settings(BaseSettings):
     default_channel: Annotated[str | None, _matching(CHANNEL, "is no channel id")] = Field(
         None, description='a channel id, such as "C0123456789" (in Slack: the channel\'s details, at the end)'
     )
+    fallback_channel: Annotated[str | None, _matching(CHANNEL, "is no channel id")] = Field(
+        None, description='a channel id, such as "C0123456789" (in Slack: the channel\'s details, at the end)'
+    )
     default_timeout_s: int = Field(
         DAY_S, ge=1, le=30 * DAY_S, description=f"a whole number of seconds from 1 to {30 * DAY_S} (30 days)"
     )

@@ -8,6 +8,7 @@ from bot.cards.arguments import at_a_glance
 from bot.cards.blocks import Block, actions, button, code, context, line, piece, quote, rich
 from bot.cards.deciders import DECIDERS_BYTES, deciders
 from bot.cards.edits import EDITS_BYTES, edited, editor_text
+from bot.cards.reading import too_long
 from bot.cards.text import names, shown, size, visible
 from core.gates import Action, Gate
 
@@ -38,7 +39,7 @@ def approval_blocks(gate: Gate, budget: int) -> list[Block]:
     parts += [code(text), *edited(gate)]
     blocks = [rich(*parts), context(" · ".join(facts(gate)))]
     if not whole:
-        blocks.append(context(words.ARGUMENTS_CUT))
+        blocks.append(context(words.ARGUMENTS_IN_FILE if too_long(gate) else words.ARGUMENTS_CUT))
     if gate.policy.edits and editor_text(gate) is None:
         blocks.append(context(words.HIDDEN_TO_EDIT if gate.hidden else words.TOO_LONG_TO_EDIT))
     if saves_too_much(gate):

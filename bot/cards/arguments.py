@@ -38,6 +38,31 @@ def arguments(gate: Gate, most: int | None = None) -> str:
     return visible("".join(found))
 
 
+def at_least(value: JsonValue) -> int:
+    """Bytes that a value takes at least when it is written: a byte a character of its texts, and one a value."""
+    match value:
+        case str():
+            return 1 + len(value)
+        case dict():
+            return 1 + sum(len(name) + at_least(item) for name, item in value.items())
+        case list():
+            return 1 + sum(map(at_least, value))
+    return 1
+
+
+def indented(value: JsonValue, most: int | None) -> str | None:
+    """JSON with two blanks a level; None if it is over ``most`` characters. Without a ``most`` it is on one line."""
+    if most is None:
+        return json.dumps(value, ensure_ascii=False)
+    found, length = [], 0
+    for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(value):
+        found.append(piece)
+        length += len(piece)
+        if length > most:
+            return None
+    return "".join(found)
+
+
 def at_a_glance(gate: Gate, most: int) -> tuple[str, bool]:
     """What a card shows of the arguments in at most ``most`` bytes, and whether that is all of them."""
     text = arguments(gate, most)

@@ -153,6 +153,22 @@ def checkboxes(action_id: str, options: Sequence[Block], initial: Sequence[Block
     return element | _given(initial_options=list(initial) or None)
 
 
+def overflow(action_id: str, options: Sequence[tuple[str, str]]) -> Block:
+    """A menu behind three dots, of texts and their values."""
+    offered = [option(text, value) for text, value in options]
+    return {"type": "overflow", "action_id": action_id, "options": offered}
+
+
+def users(action_id: str, placeholder: str, most: int) -> Block:
+    """A menu of the workspace's people."""
+    return {
+        "type": "multi_users_select",
+        "action_id": action_id,
+        "placeholder": plain(placeholder),
+        "max_selected_items": most,
+    }
+
+
 def text_input(
     action_id: str,
     *,

@@ -12,20 +12,25 @@ from bot.cards.aloud import aloud
 from bot.cards.approval import approval_blocks
 from bot.cards.blocks import Block, context, divider, header, note, row
 from bot.cards.custom import custom_blocks
+from bot.cards.files import file_refused, file_wanted
 from bot.cards.form import form_blocks
 from bot.cards.limits import HEADER_TEXT, MESSAGE_BLOCKS, MESSAGE_BYTES
 from bot.cards.link import link_blocks
+from bot.cards.plain import plain
 from bot.cards.question import drafts_bytes, question_blocks
 from bot.cards.settled import settled_blocks
 from bot.cards.text import cut, date, escape, length, mention, one_line, shown, visible
 from bot.cards.together import together_row
 from bot.cards.weight import weight
 from core.gates import Gate, Kind
+from core.places import Place
 from core.runs import Run, RunStatus
 
 ERROR_BYTES: Final = 300
 """What is shown of a host's words for why it did not take a run up."""
-HEAD_BYTES: Final = 800 + ERROR_BYTES
+LINK_CHARS: Final = 300
+"""An address that is longer is left out."""
+HEAD_BYTES: Final = 800 + LINK_CHARS + ERROR_BYTES
 """For the header, the line below it, and what became of the run afterwards."""
 ROOM_BYTES: Final = MESSAGE_BYTES - HEAD_BYTES
 """What the gates of one message may take together, at any time of their lives."""
@@ -42,13 +47,21 @@ SETTLED_MOST: Final = 2500
 """More than this of a settled gate only pushes the thread away."""
 
 
+FILE_BYTES: Final = 300
+"""For the word that there is no file where one is wanted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a card: the gates it shows (by index), its blocks, and the text for notifications."""
+    """One message of a card: the gates it shows (by index), its blocks, and the text for notifications.
+
+    ``plain`` is markup of our own, for when the chat system does not take the blocks.
+    """
 
     gates: tuple[int, ...]
     blocks: list[Block]
     text: str
+    plain: str = ""
 
 
 def pack(run: Run, first: int = 0) -> list[tuple[int, ...]]:
@@ -86,24 +99,29 @@ def _claim(gate: Gate, budget: int) -> tuple[int, int]:
     elif gate.doc.kind is Kind.APPROVAL:
         grown = approval.growth(gate, budget, own)
     notes = approval.EDIT_NOTES if gate.doc.policy.edits else 0
+    if gate.doc.policy.edits or file_wanted(untouched):
+        notes, grown = notes + 1, grown + FILE_BYTES
     # a divider, and a line of progress
     return len(blocks) + notes + 2, max(own + grown, SETTLED_BYTES)
 
 
-def render(run: Run, parts: Sequence[tuple[int, ...]]) -> list[Message]:
-    """The messages of a run's card, one for each part."""
-    return [_message(run, parts, number) for number in range(len(parts))]
+def render(run: Run, parts: Sequence[tuple[int, ...]], *, link: str = "", instead: str = "") -> list[Message]:
+    """The messages of a run's card, one for each part. A copy leads back to the card: ``link`` is its address.
+
+    ``instead``: it stands in for the card, which the run's place does not take, by this word of the chat system's.
+    """
+    return [_message(run, parts, number, link, instead) for number in range(len(parts))]
 
 
-def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int) -> Message:
+def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str, instead: str) -> Message:
     gates, budget = [run.gates[index] for index in parts[number]], gate_budget(run)
-    blocks = _head(run, number, len(parts))
+    blocks = _head(run, number, len(parts), link, instead)
     claims = [_claim(gate, budget)[1] for gate in gates]
     spare = max(ROOM_BYTES - sum(claims), 0) // len(gates)
     for gate, claim in zip(gates, claims, strict=True):
         blocks.append(divider())
         if gate.pending:
-            blocks += pending_blocks(gate, budget)
+            blocks += _with_note(run, gate, pending_blocks(gate, budget))
         else:
             blocks += settled_blocks(gate, min(claim + spare, SETTLED_MOST))
     if number == len(parts) - 1 and sum(map(len, parts)) == len(run.gates):
@@ -111,8 +129,21 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int) -> Message
         row = together_row(run, budget)
         blocks += [divider(), row] if row else []
     pending = sum(gate.pending for gate in gates)
-    blocks = aloud(blocks, gates)
-    return Message(parts[number], blocks, words.fallback(escape(title(run)), pending, len(gates)))
+    text = words.fallback(escape(title(run)), pending, len(gates))
+    return Message(parts[number], aloud(blocks, gates), text, plain(gates))
+
+
+def moved(run: Run) -> Message:
+    """What stands in the place of a card that was sent again."""
+    return Message((), [note(title(run)), context(words.MOVED)], words.MOVED)
+
+
+def _with_note(run: Run, gate: Gate, blocks: list[Block]) -> list[Block]:
+    """The blocks of a pending gate; above its controls, that Slack did not take the file with its arguments."""
+    code = file_refused(run, gate)
+    if not code or not file_wanted(gate):
+        return blocks
+    return [*blocks[:-1], context(words.file_refused(escape(code))), blocks[-1]]
 
 
 def title(run: Run) -> str:
@@ -120,7 +151,7 @@ def title(run: Run) -> str:
     return cut(one_line(visible(run.doc.title or "")) or words.DEFAULT_TITLE, HEADER_TEXT, length)
 
 
-def _head(run: Run, number: int, count: int) -> list[Block]:
+def _head(run: Run, number: int, count: int, link: str, instead: str) -> list[Block]:
     """What it is about, who asks, for whom, until when; in the thread's later messages only what they go on with."""
     if number:
         return [note(f"{title(run)} ({words.continued(number + 1, count)})")]
@@ -132,6 +163,10 @@ def _head(run: Run, number: int, count: int) -> list[Block]:
     pending = [gate.deadline for gate in run.gates if gate.pending]
     if pending:
         facts.append(words.until(date(min(pending))))
+    if link and len(link) <= LINK_CHARS and run.doc.place:
+        facts.append(words.copy_of(f"<#{run.doc.place.channel}>", escape(link)))
+    if instead and run.doc.place:
+        facts.append(words.instead_of(_named(run.doc.place), instead))
     return [header(title(run)), context(" · ".join(facts)), *_afterwards(run)]
 
 
@@ -151,8 +186,10 @@ def _afterwards(run: Run) -> list[Block]:
 def _elsewhere(run: Run) -> str:
     """Where a run was escalated to, as markup; empty if only to more people."""
     place = run.doc.escalate.place if run.doc.escalate else None
-    if place is None:
-        return ""
+    return _named(place) if place else ""
+
+
+def _named(place: Place) -> str:
     return f"<#{place.channel}>" if place.channel else f"<@{place.user}>"
 
 

@@ -40,7 +40,7 @@ VERBS: Final = (
     *(PICK, CHOOSE, OTHER, SUBMIT, FORM, RESPONSE, DECLINE, APPROVE, REJECT, REJECT_REASON, ANSWER),
     *(APPROVE_ALL, FILL, OPEN, DONE, CANCEL, EDIT, ALWAYS, FULL, PAGE),
 )
-ANY: Final = re.compile(rf"({'|'.join(VERBS)})(:\d+)?")
+ANY: Final = re.compile(rf"^({'|'.join(VERBS)})(:\d+)?$")
 
 
 def block_id(gate: str, question: int, row: str) -> str:
@@ -123,12 +123,14 @@ class Where:
 
 
 def values_of(view_state: Mapping[str, Any]) -> dict[str, Any]:
-    """A modal's values by block id: text as it was typed, or the indexes of what is chosen."""
+    """A modal's values by block id: text as it was typed, the ids of people, or the indexes of what is chosen."""
     found: dict[str, Any] = {}
     for name, elements in view_state.get("values", {}).items():
         for element in elements.values():
             if element["type"] in ("plain_text_input", "number_input"):
                 found[name] = element.get("value") or ""
+            elif element["type"] == "multi_users_select":
+                found[name] = list(element.get("selected_users") or ())
             else:
                 found[name] = [int(option["value"]) for option in _options(element)]
     return found

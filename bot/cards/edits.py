@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from bot import words
+from bot.cards.arguments import indented
 from bot.cards.blocks import Block, line, listing, person, piece
 from bot.cards.limits import INPUT_TEXT
 from bot.cards.text import length, shown, visible
@@ -32,7 +33,10 @@ def editor_text(gate: Gate) -> str | None:
     """
     if gate.hidden:
         return None
-    text = visible(json.dumps(gate.arguments, ensure_ascii=False, indent=2))
+    text = indented(gate.arguments, INPUT_TEXT)
+    if text is None:
+        return None
+    text = visible(text)
     return text if length(text) <= INPUT_TEXT else None
 
 

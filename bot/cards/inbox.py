@@ -1,4 +1,4 @@
-"""What waits for a person, as a list: what, until when, where, and the way to its card."""
+"""A list of gates: what, until when, where, and what can be done about each."""
 
 from __future__ import annotations
 
@@ -7,47 +7,136 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot import words
-from bot.cards import controls as c
 from bot.cards.aloud import name, told_apart
-from bot.cards.blocks import Block, button, context, header, markup, row
+from bot.cards.blocks import Block, actions, button, context, divider, header, markup, note, overflow, row
 from bot.cards.heading import title_of
-from bot.cards.text import date, glance, size
+from bot.cards.queries import Query, Which
+from bot.cards.settled import settled_line
+from bot.cards.text import cut, date, glance, mention, size, visible
+from core.copies import FIRST_COPY
 from core.gates import Gate, Kind
-from core.runs import Card, Run
+from core.runs import Card, Run, RunStatus
 
 TITLE_BYTES: Final = 90
 WHAT_BYTES: Final = 160
-"""Twenty gates fit one message with room to spare."""
+"""A page of gates fits one message with room to spare."""
+ERROR_BYTES: Final = 120
+
+# what the controls of lists are called: apart from those of cards, which are about one stored gate's own controls
+LIST: Final = "list"
+"""Another page, or another list: the value is a query."""
+DETAILS: Final = "details"
+"""One gate with all there is to say about it, and its live controls: the value is its id and the list to go back to."""
+LINK: Final = "link"
+MANAGE: Final = "manage"
+"""A menu of what admins do with one gate: the options are `<verb> <gate>`."""
+REQUEUE: Final = "requeue"
+"""Hand a run out to its host again: the value is the run's id."""
+VERBS: Final = ("extend", "reassign", "cancel", "resend")
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A pending gate, its run, and the address of its card if Slack told it."""
+    """A gate of a list, its run, and the address of its card if Slack told it."""
 
     run: Run
     gate: Gate
     url: str | None
 
 
-def inbox_blocks(title: str, waiting: Sequence[Waiting], notes: Sequence[str]) -> list[Block]:
-    """The list; ``notes`` are our own sentences below it, the first of them at full size if nothing waits."""
-    blocks = [header(title)]
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a list or one gate looks like on any surface: a title, blocks below it, and the same in a line of text."""
+
+    title: str
+    blocks: list[Block]
+    text: str
+    query: Query | None = None
+    gate: str = ""
+
+
+def list_page(
+    query: Query,
+    waiting: Sequence[Waiting],
+    notes: Sequence[str],
+    *,
+    admin: bool,
+    further: Query | None,
+    filters: Sequence[Query] = (),
+) -> Page:
+    """One page of a list. ``notes`` are our own sentences, the first of them at full size if nothing is listed."""
+    title = words.LIST_TITLES[query.which]
+    blocks: list[Block] = []
     for item in waiting:
-        what = _what(item.run, item.gate)
-        label = name(words.OPEN_CARD, what)
-        opened = button(words.OPEN_CARD, c.OPEN, url=item.url, label=label) if item.url else None
-        blocks += [row(what, opened), context(" · ".join(_facts(item.run, item.gate)))]
-    for place, note in enumerate(notes):
-        blocks.append(context(note) if waiting or place else markup(note))
-    return told_apart(blocks)
+        blocks += item_blocks(item, query, admin=admin)
+    for place, said in enumerate(notes):
+        blocks.append(context(said) if waiting or place else markup(said))
+    if pager := _pager(query, further):
+        blocks.append(actions("list/pager", pager))
+    if filters:
+        blocks += [divider(), actions("list/filters", [filter_button(item, query) for item in filters])]
+    text = title if waiting or not notes else notes[0]
+    return Page(title, told_apart(blocks), text, query)
+
+
+def headed(page: Page) -> list[Block]:
+    """A page as a message or a tab shows it: with its title on top."""
+    return [header(page.title), *page.blocks]
+
+
+def item_blocks(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
+    """One gate of a list: what it is, the facts, what can be done."""
+    error = [note(cut(visible(item.run.error), ERROR_BYTES))] if item.run.error else []
+    return [
+        row(what(item.run, item.gate)),
+        context(" · ".join(_facts(item.run, item.gate))),
+        *error,
+        actions(f"{item.gate.id}/list", _item_controls(item, query, admin=admin)),
+    ]
+
+
+def filter_button(query: Query, current: Query) -> Block:
+    chosen = query.first == current.first
+    return button(
+        words.FILTERS[query.which], f"{LIST}:{query.which}", query.dump(), style="primary" if chosen else None
+    )
+
+
+def _pager(query: Query, further: Query | None) -> list[Block]:
+    found = []
+    if query.starts:
+        found.append(button(words.PREVIOUS, f"{LIST}:previous", query.previous.dump()))
+    if further:
+        found.append(button(words.NEXT, f"{LIST}:next", further.dump()))
+    return found
+
+
+def _item_controls(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
+    gate, about = item.gate, what(item.run, item.gate)
+    text = words.DECIDE if gate.pending else words.DETAILS
+    found = [button(text, DETAILS, f"{gate.id} {query.dump()}", label=name(text, about))]
+    if item.url:
+        found.append(button(words.OPEN_CARD, LINK, url=item.url, label=name(words.OPEN_CARD, about)))
+    if admin and query.which is Which.DEAD:
+        found.append(button(words.REQUEUE, REQUEUE, item.run.id, label=name(words.REQUEUE, about)))
+    elif admin and gate.pending:
+        found.append(manage_menu(item.run, gate))
+    return found
+
+
+def manage_menu(run: Run, gate: Gate) -> Block:
+    """What admins do with a pending gate."""
+    offered = [verb for verb in VERBS if verb != "resend" or run.doc.place]
+    return overflow(MANAGE, [(words.MANAGE[verb], f"{verb} {gate.id}") for verb in offered])
 
 
 def card_of(run: Run, gate: Gate) -> Card | None:
-    """The message that shows a gate."""
-    return next((card for card in run.cards if card.ts and gate.doc.index in card.gates), None)
+    """The message that shows a gate to all who may see it: no copy of somebody's own."""
+    shared = (card for card in run.cards if card.copy_of < FIRST_COPY)
+    return next((card for card in shared if card.ts and gate.doc.index in card.gates), None)
 
 
-def _what(run: Run, gate: Gate) -> str:
+def what(run: Run, gate: Gate) -> str:
     """The run's title and what is asked, as plain text."""
     title = glance(run.doc.title or "", TITLE_BYTES)
     word, asked = _asked(gate)
@@ -72,7 +161,11 @@ def _asked(gate: Gate) -> tuple[str, str]:
 
 
 def _facts(run: Run, gate: Gate) -> list[str]:
-    facts = [f"`{gate.id}`", words.until(date(gate.deadline))]
+    facts = [f"`{gate.id}`", words.until(date(gate.deadline)) if gate.pending else settled_line(gate)]
+    if run.doc.requester:
+        facts.append(words.asked_for(mention(run.doc.requester)))
     if card := card_of(run, gate):
         facts.append(f"<#{card.channel}>")
+    if run.status in (RunStatus.FAILED, RunStatus.LOST):
+        facts.append(words.not_taken_up())
     return facts

@@ -29,10 +29,11 @@ from bot.cards.blocks import (
 from bot.cards.card import SETTLED_MOST
 from bot.cards.controls import Where
 from bot.cards.drafts import Draft, Entry
+from bot.cards.files import file_name
 from bot.cards.labels import labels
 from bot.cards.limits import INPUT_TEXT, OPTION_DESCRIPTION, OPTION_TEXT
 from bot.cards.link import done_button, link_of, open_button
-from bot.cards.reading import CHUNK_BYTES, pages, read_at_once
+from bot.cards.reading import CHUNK_BYTES, pages, read_at_once, too_long
 from bot.cards.settled import settled_blocks, settled_line
 from bot.cards.text import chunks, cut, length, one_line, visible
 from core.gates import MAX_COMMENT, Gate, Kind
@@ -146,10 +147,11 @@ def _choices(number: int, question: Question, entry: Entry, budget: int) -> list
     return [*before, field(picks_block(number), label, element)]
 
 
-def full(gate: Gate, page: int) -> Block:
+def full(gate: Gate, page: int, *, file: bool = False) -> Block:
     """Everything there is to read about a gate, a page at a time.
 
     An approval is given, and a link opened, on the last page: what comes before has been in view, or was passed over.
+    Arguments that are too long for that go on in a ``file`` of the thread; while it is not there, none can be given.
     """
     found = pages(gate)
     page = min(max(page, 0), len(found) - 1)
@@ -164,9 +166,13 @@ def full(gate: Gate, page: int) -> Block:
     blocks += found[page]
     if len(found) > 1:
         blocks.append(context(words.page(page + 1, len(found))))
+    if gate.pending and page == len(found) - 1 and too_long(gate):
+        blocks.append(
+            context(words.GOES_ON_IN_FILE.format(name=file_name(gate)) if file else words.NO_FILE_YET)
+        )
     if not gate.pending:
         blocks.append(context(settled_line(gate)))
-    if row := _full_controls(gate, page, len(found)):
+    if row := _full_controls(gate, page, len(found), file=file):
         blocks.append(actions(c.block_id(gate.id, 0, "full"), row))
     where = Where(gate.id, page=page)
     return modal(
@@ -174,7 +180,7 @@ def full(gate: Gate, page: int) -> Block:
     )
 
 
-def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:
+def _full_controls(gate: Gate, page: int, count: int, *, file: bool) -> list[Block]:
     row = []
     if page > 0:
         row.append(button(words.PREVIOUS, f"{c.PAGE}:{page - 1}"))
@@ -183,7 +189,8 @@ def _full_controls(gate: Gate, page: int, count: int) -> list[Block]:
         if page < count - 2:
             row.append(button(words.LAST, f"{c.PAGE}:{count - 1}"))
     elif gate.doc.kind is Kind.APPROVAL and gate.pending:
-        row += [*approving(gate), *rejecting(gate)[:1]]
+        can_be_read = file or not too_long(gate)
+        row += [*(approving(gate) if can_be_read else ()), *rejecting(gate)[:1]]
     elif gate.doc.kind is Kind.LINK and gate.pending:
         link = link_of(gate)
         row += [*([open_button(link)] if link.url else []), done_button(link)]

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from bot import words
-from bot.cards.arguments import arguments
+from bot.cards.arguments import arguments, at_least
 from bot.cards.blocks import Block, code, context, line, piece, quote, rich
 from bot.cards.edits import change_text, changes_of
 from bot.cards.form import form_of, value_text
@@ -23,6 +23,18 @@ CHUNK_BYTES: Final = 2800
 """A piece of a long text: under what Slack takes in one text object."""
 PAGE_BYTES: Final = 22_400
 """With the most passages that a gate can have, a page stays well below the 100 blocks of a view."""
+
+
+MODAL_BYTES: Final = 200_000
+"""Of a call's arguments so many bytes are read in a modal, nine pages; longer ones stand in a file."""
+
+
+def too_long(gate: Gate) -> bool:
+    """Whether the arguments to be approved are too long to be read in a modal, page by page."""
+    if gate.doc.kind is not Kind.APPROVAL:
+        return False
+    # a glance at the texts spares a look at every character of what is far too long
+    return at_least(gate.arguments) > MODAL_BYTES or size(arguments(gate, MODAL_BYTES)) > MODAL_BYTES
 
 
 class Style(StrEnum):
@@ -62,7 +74,8 @@ def passages(gate: Gate) -> Iterator[Passage]:
                 yield Passage(Style.TITLE, words.CHANGES)
             for change in changes_of(gate) if gate.edits else ():
                 yield Passage(Style.TEXT, change_text(change))
-            yield Passage(Style.CODE, arguments(gate))
+            text = arguments(gate, MODAL_BYTES)
+            yield Passage(Style.CODE, cut(text, MODAL_BYTES) if too_long(gate) else arguments(gate))
 
 
 def _of_heading(gate: Gate) -> Iterator[Passage]:

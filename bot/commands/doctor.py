@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Final
 
 import aiohttp
 import click
 
 from bot.commands.findings import Finding, fault, ok
+from bot.commands.manifest_checks import CONFIG_TOKEN
 from bot.commands.shell import pairs, run, set_option
-from bot.commands.slack_checks import check_slack
+from bot.commands.slack_checks import Asked, check_slack
 from bot.commands.store import store_url
 from bot.commands.store_checks import check_store
+from bot.manifest import public_url
 from core.embedded import EmbeddedError
 from core.settings import Bind, Settings, SettingsError, load_settings
 
@@ -22,22 +26,31 @@ HEALTH_S: Final = 2.0
 
 
 @click.command()
+@click.option("--app", metavar="ID", help="The Slack app's id (A…), if its tokens do not tell it.")
+@click.option("--url", metavar="URL", help="Your public base URL: knock there, as Slack would.")
+@click.option("--blocks", is_flag=True, help="Show sample cards and modals to Slack's own validator.")
 @set_option
-def doctor(overrides: tuple[str, ...]) -> None:
-    """Check settings, store, tokens, scopes, clock and port: one line each. Exit code 1 on a fault."""
-    run(_doctor(overrides))
+def doctor(app: str | None, url: str | None, blocks: bool, overrides: tuple[str, ...]) -> None:
+    """Check settings, store, tokens, scopes, the live app, clock and port: one line each. Exit code 1 on a fault.
+
+    With SLACK_CONFIG_TOKEN in the environment, an app configuration token, the live app's events, commands, shortcuts
+    and addresses are compared with the manifest.
+    """
+    run(_doctor(overrides, Asked(app, os.environ.get(CONFIG_TOKEN) or None, url, blocks)))
 
 
-async def _doctor(overrides: tuple[str, ...]) -> None:
+async def _doctor(overrides: tuple[str, ...], asked: Asked) -> None:
+    if asked.url:
+        asked = replace(asked, url=public_url(asked.url))
     faults = 0
-    async for finding in _findings(pairs(overrides)):
+    async for finding in _findings(pairs(overrides), asked):
         finding.show()
         faults += finding.state == "fault"
     if faults:
         raise SystemExit(1)
 
 
-async def _findings(given: dict[str, str]) -> AsyncIterator[Finding]:
+async def _findings(given: dict[str, str], asked: Asked) -> AsyncIterator[Finding]:
     try:
         settings = load_settings(given)
     except SettingsError as error:
@@ -46,7 +59,7 @@ async def _findings(given: dict[str, str]) -> AsyncIterator[Finding]:
     yield _complete(given, settings)
     async for finding in _store(settings):
         yield finding
-    async for finding in check_slack(settings):
+    async for finding in check_slack(settings, asked):
         yield finding
     yield await _port(settings.bind)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,7 @@ from bot.commands.shell import one_line, pairs, run, set_option, show_table
 from bot.commands.store import CLI, engine_of
 from core.api.views import GateDetail, GateItem, written
 from core.clock import iso
+from core.durations import seconds
 from core.engine import ResumeEngine
 from core.errors import NotFound
 from core.gates import Action, Decision, Gate, Kind, Outcome, speaker
@@ -26,18 +26,16 @@ from core.strictjson import JsonError, strict_json
 
 ANY: Final = "any"
 STATUSES: Final = ("pending", *(outcome.value for outcome in Outcome), ANY)
-_SECONDS: Final = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-_PART: Final = re.compile(r"(\d{1,9})([dhms])", re.ASCII)
-_DURATION: Final = re.compile(r"(\d{1,9}[dhms])+", re.ASCII)
 _PRINCIPAL: Final[TypeAdapter[str]] = TypeAdapter(Principal)
 COLUMNS: Final = ("gate", "status", "kind", "deadline", "host", "what")
 
 
 def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> int:
     """A time such as `90s`, `2h` or `1h30m`, in seconds."""
-    if not _DURATION.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is no time; wanted one such as 90s, 30m, 2h, 1d or 1h30m")
-    return sum(int(count) * _SECONDS[unit] for count, unit in _PART.findall(value))
+    try:
+        return seconds(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _principals(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -245,9 +243,9 @@ def extend(gate_id: str, by_how_much: int, overrides: tuple[str, ...]) -> None:
     run(_extend(gate_id, by_how_much, overrides))
 
 
-async def _extend(gate_id: str, seconds: int, overrides: tuple[str, ...]) -> None:
+async def _extend(gate_id: str, by_how_much: int, overrides: tuple[str, ...]) -> None:
     async with _engine(overrides) as engine:
-        its_run = await engine.amendments.extend(gate_id, seconds, by=CLI, via="api")
+        its_run = await engine.amendments.extend(gate_id, by_how_much, by=CLI, via="api")
         _, gate = await engine.gate(gate_id)
     click.echo(f"{gate.id} is open until {iso(its_run.gates[gate.doc.index].deadline)}.")
 

@@ -14,8 +14,10 @@ import aiohttp
 import structlog
 
 from bot.demo.agent import GREETING, DemoAgent
+from bot.manifest import manifest
 from bot.sandbox.slack import LocalSlack
 from bot.service import Service
+from bot.testing.clock import CatchingUp, ahead
 from core.ending import end
 from core.settings import load_settings
 
@@ -64,6 +66,7 @@ async def demo(
         persist=data_dir / "slack.json",
     )
     async with slack:
+        slack.install(manifest(None))
         ids = {name: slack.add_user(name, real_name) for name, real_name in PEOPLE.items()}
         slack.add_app(AGENT, AGENT_TOKEN, AGENT)
         channel = slack.add_channel(CHANNEL, [*PEOPLE, "askgate", AGENT])
@@ -80,8 +83,9 @@ async def demo(
             },
             need_slack=True,
         )
-        async with Service(settings) as service, aiohttp.ClientSession() as session:
+        async with Service(settings, clock=ahead(slack)) as service, aiohttp.ClientSession() as session:
             assert service.web is not None  # noqa: S101  # it serves the API
+            slack.followers.append(CatchingUp(service))
             agent = DemoAgent(
                 session,
                 api_url=service.web.url,

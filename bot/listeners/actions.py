@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any
 
-import aiohttp
 import structlog
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
-from slack_sdk.errors import SlackClientError
 
 from bot import words
 from bot.cards import approval_modals, modals
 from bot.cards import controls as c
+from bot.cards.blocks import Block
 from bot.cards.card import gate_budget, pending_blocks
 from bot.cards.controls import Control
 from bot.cards.drafts import Draft, Entry, load_draft
 from bot.cards.edits import editor_text
+from bot.cards.files import file_there
 from bot.cards.form_modal import form_modal
 from bot.cards.together import refused_together
 from bot.listeners import together
+from bot.listeners.lists import Lists
 from bot.listeners.people import person_of, word_for
-from bot.slack.client import CLICK_TIMEOUT_S, Slack, SlackBusy, SlackGone, SlackRefused
+from bot.listeners.surfaces import Surface
+from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
 from core.engine import ResumeEngine
 from core.errors import AskgateError, NotFound, StoreUnavailable
 from core.gates import Action, Gate, Kind, speaker
 from core.policy import Person
 from core.runs import Run
 from core.shown import shown_gate, shown_run
-
-_UNTOLD = (SlackBusy, SlackGone, SlackRefused, SlackClientError, aiohttp.ClientError, TimeoutError, OSError)
 
 log = structlog.get_logger(__name__)
 
@@ -49,9 +47,13 @@ class Click:
     run: Run
     gate: Gate
     shown: Gate
-    trigger_id: str
-    view_id: str | None
+    surface: Surface
     state: Mapping[str, Any]
+
+    @property
+    def view_id(self) -> str | None:
+        """The modal that was clicked in."""
+        return self.surface.view_id
 
     @property
     def draft(self) -> Draft:
@@ -61,9 +63,10 @@ class Click:
 class Actions:
     """One method a verb. What a method raises is told to the person; what it returns too."""
 
-    def __init__(self, engine: ResumeEngine, slack: Slack) -> None:
+    def __init__(self, engine: ResumeEngine, slack: Slack, lists: Lists) -> None:
         self._engine = engine
         self._slack = slack
+        self._lists = lists
         self._verbs: dict[str, Callable[[Click], Awaitable[str | None]]] = {
             c.PICK: self._pick,
             c.CHOOSE: self._choose,
@@ -95,14 +98,15 @@ class Actions:
         A store that is away, and what nobody foresaw, is raised: Slack then gets no 200.
         """
         person, action = person_of(body), body["actions"][0]
+        surface, gate = Surface.of(self._slack, body, respond), action["block_id"].partition("/")[0]
         if action["action_id"] == c.OPEN:
             # Slack has opened the page by itself, and there is nothing to be done about it here
             await ack()
             return
         try:
-            word = await self._do(person, _control(action), body)
+            word = await self._do(person, _control(action), surface)
         except StoreUnavailable:
-            await self._tell(body, respond, person, words.DID_NOT_WORK)
+            await surface.tell(words.DID_NOT_WORK)
             raise
         except (SlackBusy, SlackGone, SlackRefused) as error:
             log.warning(
@@ -115,45 +119,26 @@ class Actions:
             )
             word = word_for(refusal, person)
         except Exception:
-            await self._tell(body, respond, person, words.UNEXPECTED)
+            await surface.tell(words.UNEXPECTED)
             raise
-        if word:
-            await self._tell(body, respond, person, word)
+        if word and not await self._lists.again(surface, person, gate, word):
+            await surface.tell(word)
         await ack()
 
-    async def _do(self, person: Person, control: Control, body: Mapping[str, Any]) -> str | None:
+    async def _do(self, person: Person, control: Control, surface: Surface) -> str | None:
         run, gate = await self._engine.gate(control.gate)
         if not c.fits(control, gate):
             raise NotFound("There is no such control.", extra={"gate": gate})
-        view = body.get("view") or {}
         click = Click(
             control=control,
             person=person,
             run=run,
             gate=gate,
             shown=shown_gate(gate, self._engine.redaction),
-            trigger_id=str(body.get("trigger_id", "")),
-            view_id=view.get("id"),
-            state=(body.get("state") or {}).get("values", {}),
+            surface=surface,
+            state=(surface.body.get("state") or {}).get("values", {}),
         )
         return await self._verbs[control.verb](click)
-
-    async def _tell(self, body: Mapping[str, Any], respond: AsyncRespond, person: Person, word: str) -> None:
-        """Say it to the one person: in the channel, or in the modal that was clicked in."""
-        view = body.get("view")
-        try:
-            if view and view["type"] == "modal":
-                await self._slack.update_view(view["id"], modals.refusal(word))
-            elif body.get("response_url"):
-                async with asyncio.timeout(CLICK_TIMEOUT_S):
-                    said = await respond(
-                        text=word, response_type="ephemeral", replace_original=False, thread_ts=_thread(body)
-                    )
-                if said.status_code != HTTPStatus.OK:
-                    log.warning("click.not_told", status=said.status_code)
-        except _UNTOLD as error:
-            # the click itself is settled one way or the other; that must not hang on a courtesy
-            log.warning("click.not_told", error=type(error).__name__)
 
     # questions
 
@@ -174,6 +159,8 @@ class Actions:
         else:
             draft = click.draft.having(click.control.question, entry)
             run = await self._engine.draft(click.gate.id, click.person, draft.dump())
+            if await self._lists.again(click.surface, click.person, click.gate.id):
+                return None
             if click.control.verb == c.PICK and _looks_alike(
                 click.shown, shown_run(run, self._engine.redaction)
             ):
@@ -246,7 +233,7 @@ class Actions:
             view = refused_together(run, refused)
         else:
             view = approval_modals.approve_all(run, gates)
-        await self._slack.open_view(click.trigger_id, view)
+        await click.surface.open(view)
         return None
 
     async def _reject(self, click: Click) -> str | None:
@@ -275,12 +262,12 @@ class Actions:
 
     async def _full(self, click: Click) -> str | None:
         """Anybody may read."""
-        await self._slack.open_view(click.trigger_id, modals.full(click.shown, 0))
+        await click.surface.open(_full(click, 0))
         return None
 
     async def _page(self, click: Click) -> str | None:
         if click.view_id:
-            await self._slack.update_view(click.view_id, modals.full(click.shown, click.control.number))
+            await self._slack.update_view(click.view_id, _full(click, click.control.number))
         return None
 
     # what they share
@@ -294,28 +281,29 @@ class Actions:
         gate = run.gates[click.gate.doc.index]
         if gate.pending and any(v.by == click.person and v.action is action for v in click.gate.votes):
             return words.VOTED_ALREADY.format(what=words.SETTLED[action.outcome].lower())
-        if click.view_id:
-            await self._show(click.view_id, gate)
+        if not await self._lists.again(click.surface, click.person, click.gate.id) and click.view_id:
+            await self._show(click.view_id, run, gate.doc.index)
         return None
 
-    async def _show(self, view_id: str, gate: Gate) -> None:
+    async def _show(self, view_id: str, run: Run, index: int) -> None:
         """The modal as the gate is after a decision, which stands whether Slack draws this or not."""
-        shown = shown_gate(gate, self._engine.redaction)
+        run = shown_run(run, self._engine.redaction)
+        shown = run.gates[index]
+        view = modals.full(shown, 0, file=file_there(run, shown)) if shown.pending else modals.settled(shown)
         try:
-            await self._slack.update_view(
-                view_id, modals.full(shown, 0) if shown.pending else modals.settled(shown)
-            )
+            await self._slack.update_view(view_id, view)
         except (SlackBusy, SlackGone, SlackRefused) as error:
-            log.warning("click.not_shown", gate=gate.id, code=error.code)
+            log.warning("click.not_shown", gate=shown.id, code=error.code)
 
     async def _open(self, click: Click, view: Mapping[str, Any]) -> str | None:
         """Open a modal, unless it could only end in a refusal."""
         await self._engine.check_open(click.run, click.gate, click.person, via="slack")
-        if click.view_id:
-            await self._slack.push_view(click.trigger_id, dict(view))
-        else:
-            await self._slack.open_view(click.trigger_id, dict(view))
+        await click.surface.open(dict(view))
         return None
+
+
+def _full(click: Click, page: int) -> Block:
+    return modals.full(click.shown, page, file=file_there(click.run, click.gate))
 
 
 def _looks_alike(before: Gate, run: Run) -> bool:
@@ -330,9 +318,3 @@ def _control(action: Mapping[str, Any]) -> Control:
         return c.control(action)
     except (LookupError, ValueError) as error:
         raise NotFound("There is no such control.") from error
-
-
-def _thread(body: Mapping[str, Any]) -> str | None:
-    """The thread that a clicked message is a reply in: without it a private word would stand in the channel."""
-    thread_ts = (body.get("container") or {}).get("thread_ts")
-    return str(thread_ts) if thread_ts and thread_ts != body["container"].get("message_ts") else None

@@ -8,7 +8,9 @@ import structlog
 from slack_bolt.async_app import AsyncApp
 
 from bot import words
-from bot.cards.inbox import inbox_blocks
+from bot.cards.blocks import header
+from bot.cards.inbox import list_page
+from bot.cards.queries import Query, Which
 from bot.listeners.inbox import Inbox
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
 from core.policy import Person
@@ -30,8 +32,10 @@ class Home:
         if event.get("tab") == "messages":
             return
         person = Person(team=body["team_id"], user=event["user"])
-        found = await self._inbox.of(person)
-        blocks = inbox_blocks(words.HOME_TITLE, found.waiting, found.notes(words.HOME_EMPTY))
+        query = Query(Which.MINE)
+        found = await self._inbox.of(person, query)
+        page = list_page(query, found.waiting, found.notes(words.HOME_EMPTY), admin=found.admin, further=None)
+        blocks = [header(words.HOME_TITLE), *page.blocks]
         try:
             await self._slack.publish_home(person.user, {"type": "home", "blocks": blocks})
         except (SlackBusy, SlackGone, SlackRefused) as error:

@@ -164,24 +164,96 @@ class Acts:
 
     # words
 
-    async def say(self, user_id: str, channel_id: str, text: str, thread_ts: str | None = None) -> Message:
-        """Write a message. `@name` mentions that person; apps hear of it as events."""
+    async def say(
+        self,
+        user_id: str,
+        channel_id: str,
+        text: str,
+        thread_ts: str | None = None,
+        *,
+        broadcast: bool = False,
+    ) -> Message:
+        """Write a message. `@name` mentions that person; apps hear of it as events.
+
+        `broadcast`: a reply that is sent to the channel as well.
+        """
         user = self._user(user_id)
         channel = self._channel(user, channel_id)
         if not text.strip():
             raise Impossible("a message needs text")
         if thread_ts is not None and self.world.find(channel.id, thread_ts) is None:
             raise Impossible(f"no message to reply to at {thread_ts}")
-        text = _sound(text)
-        for mark, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-            text = text.replace(mark, entity)
-        text = re.sub(r"@([\w.-]+)", self._mention, text)
-        message = Message(channel.id, self.world.new_ts(), user.id, text, thread_ts=thread_ts)
+        if broadcast and thread_ts is None:
+            raise Impossible("only a reply can be sent to the channel as well")
+        message = Message(
+            channel.id,
+            self.world.new_ts(),
+            user.id,
+            self._escaped(_sound(text)),
+            thread_ts=thread_ts,
+            broadcast=broadcast,
+        )
         return self.world.add(message)
 
-    def _mention(self, found: re.Match[str]) -> str:
-        user = self.world.user_named(found[1])
-        return f"<@{user.id}>" if user else found[0]
+    def edit(self, user_id: str, channel_id: str, ts: str, text: str) -> Message:
+        """Change a message of one's own. Apps hear `message_changed`, with the message before and after."""
+        message = self._own_message(user_id, channel_id, ts)
+        if not text.strip():
+            raise Impossible("a message needs text")
+        before = payloads.message_json(self.world, message)
+        message.text = self._escaped(_sound(text))
+        message.edited = {"user": user_id, "ts": self.world.new_ts()}
+        self.world.changed()
+        after = payloads.message_json(self.world, message)
+        self._tell_of(message, "message_changed", {"message": after, "previous_message": before})
+        return message
+
+    def delete(self, user_id: str, channel_id: str, ts: str) -> None:
+        """Delete a message of one's own. Apps hear `message_deleted`."""
+        message = self._own_message(user_id, channel_id, ts)
+        before = payloads.message_json(self.world, message)
+        if self.world.messages.replies(message.channel, message.ts):
+            message.text, message.subtype = "This message was deleted.", "tombstone"
+            self.world.changed()
+        else:
+            self.world.remove(message)
+        self._tell_of(message, "message_deleted", {"deleted_ts": message.ts, "previous_message": before})
+
+    def _own_message(self, user_id: str, channel_id: str, ts: str) -> Message:
+        user = self._user(user_id)
+        message = self.world.find(self._channel(user, channel_id).id, ts)
+        if message is None or message.user != user.id or message.subtype == "tombstone":
+            raise Impossible(f"{user.name} has no message at {ts}")
+        return message
+
+    def _tell_of(self, message: Message, subtype: str, more: Json) -> None:
+        """Tell every app in the conversation what became of a message (Slack: the message event's subtypes)."""
+        kind = payloads.message_event(self.world, message)["channel_type"]
+        ts = self.world.new_ts()
+        event = {"type": "message", "subtype": subtype, "hidden": True, "channel": message.channel}
+        event |= {"channel_type": kind, "ts": ts, "event_ts": ts, **more}
+        members = self.world.channels[message.channel].members
+        for app in self.world.apps.values():
+            if app.bot_user in members:
+                self.courier.event(app, event)
+
+    def _escaped(self, text: str, *, named: bool = False) -> str:
+        """Text as Slack sends it on: entities, and mentions of whom `@` or `#` names; ``named``: with the name."""
+        for mark, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+            text = text.replace(mark, entity)
+
+        def mention(found: re.Match[str]) -> str:
+            mark, name = found.groups()
+            label = f"|{name}" if named else ""
+            if mark == "#":
+                channel = self.world.channel_named(name)
+                return f"<#{channel.id}{label}>" if channel else found[0]
+            if user := self.world.user_named(name):
+                return f"<@{user.id}{label}>"
+            group = next((group for group in self.world.groups.values() if group.handle == name), None)
+            return f"<!subteam^{group.id}|@{name}>" if group else found[0]
+
+        return re.sub(r"(?<!\w)([@#])([\w.-]+)", mention, text)
 
     def announce(self, message: Message) -> None:
         """Tell every app in the conversation about a message, and an app that is mentioned once more."""
@@ -199,10 +271,12 @@ class Acts:
         user = self._user(user_id)
         channel = self._channel(user, channel_id)
         apps = self.world.apps.values()
-        app = next((a for a in apps if any(c.command == command for c in a.commands)), None)
-        if app is None:
+        found = next(((a, c) for a in apps for c in a.commands if c.command == command), None)
+        if found is None:
             return Done(False, error=f"{command} is not a valid command")
-        form = payloads.command_form(self.world, app, user, channel, command, _sound(text))
+        app, known = found
+        text = self._escaped(_sound(text), named=True) if known.should_escape else _sound(text)
+        form = payloads.command_form(self.world, app, user, channel, command, text)
         reply = await self.courier.command(app, form)
         if reply.error is None and isinstance(reply.body, dict) and reply.body:
             try:
@@ -217,6 +291,25 @@ class Acts:
         """Run a global shortcut, or a message shortcut on `message`."""
         payload = payloads.shortcut_json(self.world, app, self._user(user_id), callback_id, message)
         return _done(await self.courier.interact(app, payload))
+
+    async def shortcut_named(self, user_id: str, callback_id: str, on: tuple[str, str] | None) -> Done:
+        """Run a shortcut that an app offers, on the message `(channel, ts)` if it is one for messages."""
+        user = self._user(user_id)
+        kind = "message" if on else "global"
+        app = next(
+            (
+                app
+                for app in self.world.apps.values()
+                if any(s.callback_id == callback_id and s.type == kind for s in app.shortcuts)
+            ),
+            None,
+        )
+        if app is None:
+            raise Impossible(f"no app offers the {kind} shortcut {callback_id}")
+        message = self.world.find(self._channel(user, on[0]).id, on[1], user.id) if on else None
+        if on and message is None:
+            raise Impossible(f"{user.name} sees no such message: {on[1]}")
+        return await self.shortcut(user_id, app, callback_id, message)
 
     def open_home(self, user_id: str, app: App) -> Done:
         """Open the app's Home tab; the app hears `app_home_opened`."""

@@ -21,6 +21,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 PAGE = Path(__file__).parent / "page"
 KEEPALIVE_S = 15
+MOST_SKIPPED_S = 31 * 86_400
 KINDS = {
     ".html": "text/html",
     ".js": "text/javascript",
@@ -58,7 +59,9 @@ class Browser:
             "say": self._say,
             "home": self._home,
             "dm": self._dm,
+            "shortcut": self._shortcut,
             "read": self._read,
+            "skip": self._skip,
         }
         return [
             web.get("/", self._index),
@@ -144,8 +147,20 @@ class Browser:
                 for app in world.apps.values()
                 for c in app.commands
             ],
+            "shortcuts": [
+                {
+                    "app": app.name,
+                    "name": item.name,
+                    "callback_id": item.callback_id,
+                    "type": item.type,
+                    "description": item.description,
+                }
+                for app in world.apps.values()
+                for item in app.shortcuts
+            ],
             "rev": world.sights.rev,
             "now": int(world.clock() * 1000),
+            "skipped_s": int(world.skipped),
         }
 
     def _channel(self, channel: Channel, user: str) -> Json:
@@ -169,7 +184,7 @@ class Browser:
     def _message(self, message: Message, user: str) -> Json:
         body = payloads.message_json(self.world, message)
         picks = message.picks.get(user, {})
-        names = ("ts", "thread_ts", "user", "text", "mrkdwn", "blocks", "latest_reply")
+        names = ("ts", "thread_ts", "user", "text", "mrkdwn", "blocks", "files", "latest_reply")
         shown = {name: body[name] for name in names if name in body}
         if message.app is not None:
             shown["bot_name"] = self.world.apps[message.app].name
@@ -227,11 +242,22 @@ class Browser:
     async def _home(self, body: Json, user: str) -> Json:
         return _told(self.acts.open_home(user, next(iter(self.world.apps.values()))))
 
+    async def _shortcut(self, body: Json, user: str) -> Json:
+        on = (body["channel"], body["ts"]) if "ts" in body else None
+        return _told(await self.acts.shortcut_named(user, body["callback_id"], on))
+
     async def _dm(self, body: Json, user: str) -> Json:
         return {"ok": True, "channel": self.acts.open_dm(user, body["with"]).id}
 
     async def _read(self, body: Json, user: str) -> Json:
         self.acts.read(user, body["channel"])
+        return {"ok": True}
+
+    async def _skip(self, body: Json, user: str) -> Json:
+        seconds = body["seconds"]
+        if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 < seconds <= MOST_SKIPPED_S:
+            raise Impossible(f"seconds must be a whole number from 1 to {MOST_SKIPPED_S}")
+        await self.world.skip(seconds)
         return {"ok": True}
 
 

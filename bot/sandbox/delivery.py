@@ -15,6 +15,7 @@ import aiohttp
 
 from bot.sandbox import payloads
 from bot.sandbox.links import Links, NoLink
+from bot.sandbox.scopes import KINDS
 from bot.sandbox.world import App, World
 
 Json = dict[str, Any]
@@ -58,13 +59,19 @@ class Courier:
 
     def event(self, app: App, event: Json) -> None:
         """Deliver an event in the background, with retries, if the app subscribes to its type."""
-        if event["type"] not in app.events or (app.request_url is None and not self.links.knows(app.id)):
+        if not self._subscribed(app, event) or (app.request_url is None and not self.links.knows(app.id)):
             return
         task = asyncio.get_running_loop().create_task(
             self._deliver(app, payloads.event_json(self.world, app, event))
         )
         self._events.add(task)
         task.add_done_callback(self._events.discard)
+
+    def _subscribed(self, app: App, event: Json) -> bool:
+        """Messages may be subscribed to by the kind of conversation, as `message.channels` and the like."""
+        channel = self.world.channels.get(str(event.get("channel")))
+        kind = f"message.{KINDS[channel.kind]}" if event["type"] == "message" and channel else ""
+        return bool(app.events & {event["type"], kind})
 
     async def verify_url(self, app: App) -> bool:
         """Ask the app's request URL to echo a challenge, as Slack does when the URL is entered."""
@@ -124,7 +131,7 @@ class Courier:
         signed = {
             "Content-Type": kind,
             "User-Agent": "Slackbot 1.0 (+local)",
-            **sign(app, raw, self.world.clock()),
+            **sign(app, raw, self.world.wall()),
         }
         timeout = aiohttp.ClientTimeout(total=self.ack_within_s)
         try:

@@ -10,7 +10,7 @@ from aiohttp.typedefs import Middleware
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-FOR_APPS = ("/api/", "/response/", "/link")
+FOR_APPS = ("/api/", "/response/", "/upload/", "/link")
 """Paths that programs use, under whatever host name they know this server by."""
 
 

@@ -28,6 +28,8 @@ class Message:
     subtype: str | None = None
     mrkdwn: bool = True
     """Whether signs in the text alone, without blocks, make it bold and the like (Slack: chat.postMessage)."""
+    files: list[str] = field(default_factory=list)
+    """Ids of the files that it shares."""
     picks: dict[str, Values] = field(default_factory=dict)
     """user -> what that person has picked in the message's elements."""
 

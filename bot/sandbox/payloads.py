@@ -7,6 +7,7 @@ import secrets
 from typing import Any
 
 from bot.sandbox import blocks
+from bot.sandbox.files import file_json
 from bot.sandbox.messages import Message, Values
 from bot.sandbox.world import TEAM, App, Channel, User, View, World
 
@@ -36,6 +37,9 @@ def message_json(world: World, message: Message, *, metadata: bool = False) -> J
         }
     if message.blocks:
         body["blocks"] = message.blocks
+    if message.files:
+        body["files"] = [file_json(world.url, file) for f in message.files if (file := world.files.find(f))]
+        body["upload"] = True
     if not message.mrkdwn:
         body["mrkdwn"] = False
     if message.edited:

@@ -141,9 +141,22 @@ class Person:
         """Run a slash command in a conversation."""
         return self._result(await self._acts.command(self.id, channel, command, text))
 
-    async def say(self, channel: str, text: str, thread_ts: str | None = None) -> Result:
-        """Write a message, or a reply in a thread."""
-        message = await self._acts.say(self.id, channel, text, thread_ts)
+    async def say(
+        self, channel: str, text: str, thread_ts: str | None = None, *, broadcast: bool = False
+    ) -> Result:
+        """Write a message, or a reply in a thread (`broadcast`: that is sent to the channel as well)."""
+        return self._wrote(await self._acts.say(self.id, channel, text, thread_ts, broadcast=broadcast))
+
+    async def edit(self, message: Json, text: str) -> Result:
+        """Change a message of one's own, as `say` returned it."""
+        return self._wrote(self._acts.edit(self.id, message["channel"], message["ts"], text))
+
+    async def delete(self, message: Json) -> Result:
+        """Delete a message of one's own."""
+        self._acts.delete(self.id, message["channel"], message["ts"])
+        return self._result(Done())
+
+    def _wrote(self, message: Message) -> Result:
         shown = payloads.message_json(self._world, message) | {"channel": message.channel}
         return self._result(Done(), shown)
 
@@ -151,10 +164,12 @@ class Person:
         """Open the first app's Home tab. What it publishes then shows in `home`."""
         return self._result(self._acts.open_home(self.id, self._first_app()))
 
-    async def shortcut(self, callback_id: str, *, message: Json | None = None) -> Result:
-        """Run a global shortcut of the first app, or a message shortcut on `message`."""
+    async def shortcut(self, words: str, *, message: Json | None = None) -> Result:
+        """Run the global shortcut that says `words` (or has them as its callback id); on `message` one for messages."""
+        kind, app = ("message" if message else "global"), self._first_app()
+        named = (s.callback_id for s in app.shortcuts if s.type == kind and s.name == words)
         found = self._world.find(message["channel"], message["ts"], self.id) if message else None
-        return self._result(await self._acts.shortcut(self.id, self._first_app(), callback_id, found))
+        return self._result(await self._acts.shortcut(self.id, app, next(named, words), found))
 
     # finding things on the screen
 

@@ -17,17 +17,19 @@ from bot.sandbox.browser import Browser
 from bot.sandbox.delivery import RETRY_DELAYS_S, Courier
 from bot.sandbox.door import same_origin
 from bot.sandbox.faults import Fault
+from bot.sandbox.files import FileRoutes
 from bot.sandbox.links import Links
 from bot.sandbox.person import Person
 from bot.sandbox.responses import ResponseUrls
 from bot.sandbox.webapi import Recorded, WebApi
 from bot.sandbox.words import Words
-from bot.sandbox.world import TEAM, App, Channel, Command, Group, User, World
+from bot.sandbox.world import TEAM, App, Channel, Command, Follower, Group, Shortcut, User, World
 
 Json = dict[str, Any]
 T = TypeVar("T")
 
-BODY_BYTES = 2 * 1024 * 1024
+BODY_BYTES = 16 * 1024 * 1024
+"""Of one request, an upload among them."""
 
 
 def wall_clock() -> float:
@@ -58,6 +60,7 @@ class LocalSlack:
         signing_secret: str = "local-signing-secret",  # noqa: S107 - for a server on this machine only
         bot_token: str = "xoxb-test",  # noqa: S107
         app_token: str | None = "xapp-test",  # noqa: S107
+        config_token: str = "xoxe.xoxp-test",  # noqa: S107
         persist: Path | None = None,
         clock: Callable[[], float] = wall_clock,
         retry_delays: Sequence[float] = RETRY_DELAYS_S,
@@ -65,6 +68,7 @@ class LocalSlack:
         self._bind = bind
         self._port = port
         self.world = World(clock, persist)
+        self.world.config_token = config_token
         self.links = Links(self.world.changes)
         self.courier = Courier(self.world, self.links, retry_delays)
         self.acts = Acts(self.world, self.courier)
@@ -79,7 +83,11 @@ class LocalSlack:
             request_url=request_url,
             signing_secret=signing_secret,
             app_token=app_token,
-            commands=[Command("/gates", "What waits for a decision", "[list]")],
+            shortcuts=[
+                Shortcut("Gates", "gates", "global", "What waits for a decision"),
+                Shortcut("Gates here", "gates_here", "message", "What is open in this thread"),
+            ],
+            commands=[Command("/gates", "What waits for a decision", "[list | show ID | decide ID | help]")],
         )
 
     # running
@@ -87,12 +95,15 @@ class LocalSlack:
     async def start(self) -> None:
         """Listen. `url` and `api_url` are known from here on."""
         door = same_origin({"127.0.0.1", "localhost", self._bind})
+        files = FileRoutes(self.world)
         app = web.Application(client_max_size=BODY_BYTES, middlewares=[door])
         app.add_routes(
             [
                 web.route("*", "/api/{method}", self.api.serve),
                 web.post("/response/{app}/{id}", ResponseUrls(self.world).serve),
                 web.get("/link", self.links.serve),
+                web.post("/upload/v1/{ticket}", files.upload),
+                web.get("/files/{id}/{name}", files.download),
                 *Browser(self.world, self.acts).routes(),
             ]
         )
@@ -146,6 +157,7 @@ class LocalSlack:
         signing_secret: str = "local-signing-secret",  # noqa: S107
         app_token: str | None = None,
         commands: Iterable[Command] = (),
+        shortcuts: Iterable[Shortcut] = (),
     ) -> App:
         """Install an app with its bot user."""
         world = self.world
@@ -155,9 +167,34 @@ class LocalSlack:
             world.apps[app.id] = app
             world.users[app.bot_user] = User(app.bot_user, bot_user, name, app=app.id)
         app.bot_token, app.app_token, app.signing_secret = bot_token, app_token, signing_secret
-        app.request_url, app.commands = request_url, list(commands)
+        app.request_url, app.commands, app.shortcuts = request_url, list(commands), list(shortcuts)
         world.changed()
         return app
+
+    def install(self, manifest: Json, app: App | None = None) -> None:
+        """Make an app what its manifest says: its commands and shortcuts, its events, and no more scopes than those.
+
+        A method that wants another scope then answers `missing_scope`. Where deliveries go stays as it is.
+        """
+        app = app or self.app
+        features, settings = manifest.get("features", {}), manifest.get("settings", {})
+        app.manifest = copy.deepcopy(manifest)
+        app.scopes = frozenset(manifest["oauth_config"]["scopes"]["bot"])
+        app.events = frozenset(settings.get("event_subscriptions", {}).get("bot_events", ()))
+        app.commands = [
+            Command(
+                command["command"],
+                command["description"],
+                command.get("usage_hint", ""),
+                command.get("should_escape", False),
+            )
+            for command in features.get("slash_commands", ())
+        ]
+        app.shortcuts = [
+            Shortcut(item["name"], item["callback_id"], item["type"], item.get("description", ""))
+            for item in features.get("shortcuts", ())
+        ]
+        self.world.changed()
 
     def add_user(self, name: str, real_name: str = "", admin: bool = False, team: str = TEAM) -> str:
         """Add a person and return the id. Another `team` makes a stranger of a connected workspace."""
@@ -223,6 +260,13 @@ class LocalSlack:
         shown = (payloads.message_json(self.world, m, metadata=True) | {"channel": m.channel} for m in rows)
         return copy.deepcopy(list(shown))
 
+    def file(self, file_id: str) -> bytes:
+        """What an uploaded file holds."""
+        file = self.world.files.find(file_id)
+        if file is None:
+            raise KeyError(f"no such file: {file_id}")
+        return file.data
+
     def text_of(self, thing: Json) -> str:
         """All visible text of a message or a view, as a person reads it, dates in UTC."""
         return self.words.of(thing)
@@ -241,6 +285,26 @@ class LocalSlack:
     async def verify_url(self, app: App | None = None) -> bool:
         """Whether the app's request URL echoes Slack's challenge, as it must when it is entered."""
         return await self.courier.verify_url(app or self.app)
+
+    # time
+
+    async def skip(self, seconds: float) -> None:
+        """Let time pass at once: days turn, triggers end, and who follows `now` does what has fallen due."""
+        await self.world.skip(seconds)
+
+    @property
+    def skipped(self) -> float:
+        """How many seconds the workspace is ahead of the time outside."""
+        return self.world.skipped
+
+    @property
+    def followers(self) -> list[Follower]:
+        """Who goes by the workspace's clock, and is told of each skip."""
+        return self.world.followers
+
+    def now(self) -> float:
+        """The workspace's time, in seconds since 1970."""
+        return self.world.clock()
 
     # mischief
 

@@ -13,9 +13,14 @@ from aiohttp import web
 from bot.sandbox.faults import Faults
 from bot.sandbox.links import Links
 from bot.sandbox.methods import METHODS, Arguments, Call, Refused
+from bot.sandbox.scopes import lacking
 from bot.sandbox.world import App, World
 
 Json = dict[str, Any]
+
+SCOPES_HEADER = "X-OAuth-Scopes"
+WITHOUT_TOKEN = {"blocks.validate"}
+WITH_CONFIG_TOKEN = {"apps.manifest.export"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +64,37 @@ class WebApi:
             self._record(name, raw, None, fault.error)
             return _answer({"ok": False, "error": fault.error})
         token = raw.pop("token", None) or _bearer(request)
-        body = self._run(name, raw, token)
+        body, app = self._run(name, raw, token, json_body=request.content_type == "application/json")
         if fault is not None and fault.reset_after_accept:
             assert request.transport is not None  # noqa: S101 - a request that is being served has one
             request.transport.abort()
-        return _answer(body)
+        granted = app.scopes if app and app.bot_token == token else None
+        return _answer(body, headers={} if granted is None else {SCOPES_HEADER: ",".join(sorted(granted))})
 
-    def _run(self, name: str, raw: Json, token: str | None) -> Json:
+    def _run(self, name: str, raw: Json, token: str | None, *, json_body: bool) -> tuple[Json, App | None]:
         app: App | None = None
         try:
             app = self._caller(name, token)
-            call = Call(self.world, self.links, app, Arguments(raw))
+            if wanted := lacking(self.world, app, name, raw.get("channel")):
+                provided = ",".join(sorted(app.scopes or ()))
+                raise Refused("missing_scope", needed=",".join(wanted), provided=provided)
+            call = Call(self.world, self.links, app, Arguments(raw), json_body=json_body)
             body = {"ok": True, **METHODS[name](call)}
         except Refused as refusal:
             self._record(name, raw, app, refusal.error)
-            return {"ok": False, "error": refusal.error, **refusal.more}
+            return {"ok": False, "error": refusal.error, **refusal.more}, app
         self._record(name, raw, app, None)
-        return body
+        return body, app
 
     def _caller(self, name: str, token: str | None) -> App:
         if name not in METHODS:
             raise Refused("unknown_method", req_method=name)
+        if name in WITHOUT_TOKEN:
+            return next(iter(self.world.apps.values()))
         if not token:
             raise Refused("not_authed")
+        if name in WITH_CONFIG_TOKEN or token == self.world.config_token:
+            return self._configured(name, token)
         app = self.world.app_by(bot_token=token)
         if name == "apps.connections.open":
             linked = self.world.app_by(app_token=token)
@@ -93,6 +106,13 @@ class WebApi:
         if app is None:
             raise Refused("invalid_auth")
         return app
+
+    def _configured(self, name: str, token: str) -> App:
+        """Any app, for a configuration token is nobody's in particular."""
+        if token != self.world.config_token or name not in WITH_CONFIG_TOKEN:
+            known = token == self.world.config_token or self.world.app_by(bot_token=token)
+            raise Refused("not_allowed_token_type" if known else "invalid_auth")
+        return next(iter(self.world.apps.values()))
 
     def _record(self, name: str, args: Json, app: App | None, error: str | None) -> None:
         args = {key: value for key, value in args.items() if key != "token"}

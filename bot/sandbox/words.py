@@ -43,6 +43,7 @@ class Words:
         else:
             read = self.markup if thing.get("mrkdwn", True) else self._entities
             parts.append(read(thing.get("text", "")))
+        parts += [file["title"] for file in thing.get("files", ())]
         return "\n".join(part for part in parts if part)
 
     def lines(self, shown: list[Json], held: Values) -> list[str]:

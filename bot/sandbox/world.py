@@ -9,9 +9,10 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from bot.sandbox.changes import Changes
+from bot.sandbox.files import File, Files
 from bot.sandbox.messages import Message, Messages, Values
 
 Json = dict[str, Any]
@@ -55,6 +56,18 @@ class Command:
     command: str
     description: str
     usage: str
+    should_escape: bool = True
+    """Whether mentions come as `<@U1|ana>` and `&`, `<`, `>` as entities (Slack: slash commands)."""
+
+
+@dataclass(slots=True)
+class Shortcut:
+    """What people run from a menu: anywhere (`global`), or on a `message`."""
+
+    name: str
+    callback_id: str
+    type: Literal["global", "message"]
+    description: str = ""
 
 
 @dataclass(slots=True)
@@ -70,8 +83,13 @@ class App:
     signing_secret: str = ""
     request_url: str | None = None
     commands: list[Command] = field(default_factory=list)
+    shortcuts: list[Shortcut] = field(default_factory=list)
     events: frozenset[str] = frozenset(("message", "app_mention", "app_home_opened"))
     """The event types that the app subscribes to."""
+    scopes: frozenset[str] | None = None
+    """What its bot token may do; None for an app that was installed without a word about it, which may do all."""
+    manifest: Json | None = None
+    """What the app was made from."""
 
 
 @dataclass(slots=True)
@@ -106,22 +124,39 @@ class Trigger:
     used: bool = False
 
 
+class Follower(Protocol):
+    """Somebody who goes by the workspace's clock."""
+
+    async def before_skip(self) -> None:
+        """Finish what is in hand."""
+
+    async def after_skip(self) -> None:
+        """Do what has fallen due."""
+
+
 class World:
     """All state of the local Slack. Every change goes through `changed()`, which rings and saves."""
 
     def __init__(self, clock: Callable[[], float], persist: Path | None = None) -> None:
-        self.clock = clock
+        self.wall = clock
+        """The time outside, in seconds since 1970: what a signature bears."""
+        self.skipped = 0.0
+        """How many seconds the workspace is ahead of it."""
+        self.followers: list[Follower] = []
         self.changes = Changes()
         """Rings after everything that happens, calls of the Web API included."""
         self.sights = Changes()
         """Rings only after what somebody could see."""
         self.url = ""
+        self.config_token = ""
+        """A configuration token, with which manifests are read (Slack: app manifests)."""
         self.teams: dict[str, str] = {TEAM: "Local"}
         self.users: dict[str, User] = {}
         self.channels: dict[str, Channel] = {}
         self.groups: dict[str, Group] = {}
         self.apps: dict[str, App] = {}
         self.messages = Messages()
+        self.files = Files()
         self.views: dict[str, View] = {}
         self.stacks: dict[str, list[str]] = {}
         """user -> ids of the open modal's views, the visible one last."""
@@ -141,6 +176,21 @@ class World:
             self._load(json.loads(persist.read_text("utf-8")))
 
     # ids and time
+
+    def clock(self) -> float:
+        """The workspace's time, in seconds since 1970."""
+        return self.wall() + self.skipped
+
+    async def skip(self, seconds: float) -> None:
+        """Let time pass at once, and whoever follows this clock do what has fallen due meanwhile."""
+        if seconds <= 0:
+            raise ValueError(f"time goes forward only, by more than {seconds} seconds")
+        for follower in self.followers:
+            await follower.before_skip()
+        self.skipped += seconds
+        self.changed()
+        for follower in self.followers:
+            await follower.after_skip()
 
     def new_id(self, prefix: str) -> str:
         """An id that looks like Slack's, e.g. `U0LOCAL007`."""
@@ -255,9 +305,11 @@ class World:
 
     def _dump(self) -> Json:
         secret = {"bot_token", "app_token", "signing_secret", "request_url", "commands", "events"}
+        secret |= {"scopes", "manifest", "shortcuts"}
         return {
             "ids": self._ids,
             "last_us": self._last_us,
+            "skipped": self.skipped,
             "teams": self.teams,
             "users": [asdict(user) for user in self.users.values()],
             "channels": [asdict(channel) for channel in self.channels.values()],
@@ -267,6 +319,7 @@ class World:
                 for app in self.apps.values()
             ],
             "messages": [asdict(message) for message in self.messages],
+            "files": [asdict(file) for file in self.files],
             "views": [asdict(view) for view in self.views.values()],
             "stacks": self.stacks,
             "homes": self.homes,
@@ -274,7 +327,7 @@ class World:
         }
 
     def _load(self, saved: Json) -> None:
-        self._ids, self._last_us = saved["ids"], saved["last_us"]
+        self._ids, self._last_us, self.skipped = saved["ids"], saved["last_us"], saved.get("skipped", 0.0)
         self.teams, self.stacks, self.homes = saved["teams"], saved["stacks"], saved["homes"]
         self.users = {row["id"]: User(**row) for row in saved["users"]}
         self.channels = {row["id"]: Channel(**row) for row in saved["channels"]}
@@ -284,3 +337,5 @@ class World:
         self.response_urls = {row["id"]: ResponseUrl(**row) for row in saved["response_urls"]}
         for row in saved["messages"]:
             self.messages.add(Message(**row))
+        for row in saved.get("files", ()):
+            self.files.keep(File(**row))

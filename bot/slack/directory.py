@@ -57,13 +57,26 @@ class SlackDirectory:
     async def in_group(self, group: str, person: Person) -> bool:
         return await self._is_in(group, person.user, self._group_members)
 
+    async def people_in_group(self, group: str) -> frozenset[str]:
+        """The ids of everybody in a user group. Raises CannotVerify."""
+        return await self._members(group, lambda members: KEPT_S, self._group_members)
+
     async def _is_in(self, name: str, user: str, fetch: Fetch) -> bool:
+        def kept_s(members: frozenset[str]) -> float:
+            return KEPT_S if user in members else KEPT_NO_S
+
+        return user in await self._members(name, kept_s, fetch)
+
+    async def _members(
+        self, name: str, kept_s: Callable[[frozenset[str]], float], fetch: Fetch
+    ) -> frozenset[str]:
+        """Who is in something; from memory, if that is not older than ``kept_s`` says of what is remembered."""
         kept = self._kept.get(name)
-        if kept and self._clock() - kept.at < (KEPT_S if user in kept.members else KEPT_NO_S):
-            return user in kept.members
+        if kept and self._clock() - kept.at < kept_s(kept.members):
+            return kept.members
         try:
             async with asyncio.timeout(CLICK_TIMEOUT_S):
-                return user in await asyncio.shield(self._look_up(name, fetch))
+                return await asyncio.shield(self._look_up(name, fetch))
         except (SlackClientError, aiohttp.ClientError, TimeoutError, OSError) as error:
             log.warning("directory.cannot_verify", name=name, error=type(error).__name__)
             raise CannotVerify from error

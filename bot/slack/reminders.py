@@ -11,9 +11,10 @@ from bot import words
 from bot.cards.blocks import markup
 from bot.cards.card import Message, title
 from bot.cards.text import date, escape
-from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
-from bot.slack.delivery import places
+from bot.slack.client import Slack
+from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
 from core.agenda import TryAgain
+from core.copies import thread_of
 from core.engine import ResumeEngine
 from core.gates import Gate, Kind
 from core.policy import TEAM, USER, Person
@@ -55,7 +56,7 @@ class Reminders:
 
     async def _post(self, run: Run, card: Card, number: int, *, looking: bool) -> None:
         """Post a reminder, unless an earlier try did. One that Slack refuses is left out: the card still stands."""
-        thread_ts = places(run)[card.copy_of].thread_ts or card.ts
+        thread_ts = thread_of(run, card)
         payload = {"run": run.id, "reminder": number}
         try:
             if looking and await self._slack.find(
@@ -68,7 +69,7 @@ class Reminders:
             await self._slack.post(card.channel, message, thread_ts=thread_ts, payload=payload)
         except SlackBusy as busy:
             log.warning("reminder.later", run=run.id, code=busy.code)
-            raise TryAgain(busy.in_ms) from busy
+            raise again([busy]) from busy
         except (SlackRefused, SlackGone) as refused:
             log.warning("reminder.failed", run=run.id, code=refused.code)
 

@@ -47,6 +47,26 @@ def approve_all(count: int) -> str:
     return f"Approve all {count}"
 
 
+# the file with arguments that are too long for everything else
+
+
+def file_title(short: str) -> str:
+    return f"Arguments {short}"
+
+
+def file_comment(short: str) -> str:
+    """What stands above the file, as markup."""
+    return f"All of the arguments of the call that waits for approval (`{short}`)"
+
+
+def file_refused(code: str) -> str:
+    """``code`` is Slack's word for why."""
+    return (
+        f"Slack did not take the file with all of the arguments (`{code}`), so this cannot be approved here. "
+        "It can be rejected here, or decided over the API."
+    )
+
+
 # what Cancel asks back
 DISMISS_TITLE: Final = "Cancel this request?"
 DISMISS_TEXT: Final = (
@@ -68,6 +88,10 @@ LEADS_TO_ORIGIN: Final = "It is done at:"
 REQUIRED: Final = " (required)"
 YES: Final = "Yes"
 NO: Final = "No"
+ARGUMENTS_IN_FILE: Final = (
+    "The arguments are too long for a card: all of them are in a file in its thread. "
+    "Read it, then approve in *View in full*."
+)
 ARGUMENTS_CUT: Final = "The arguments go on: read them in full, then approve there."
 TEXT_CUT: Final = "Some of this is cut here. Read all of it with *View in full*."
 TOO_LONG_TO_EDIT: Final = "The arguments are too long to edit in Slack."
@@ -154,6 +178,16 @@ def escalated(where: str) -> str:
     return f"*Escalated* to {where}" if where else "*Escalated*"
 
 
+def copy_of(where: str, url: str) -> str:
+    """Said on a copy. ``where`` is a mention of the channel that the card stands in, ``url`` the card's address."""
+    return f"From {where}: <{url}|go to the thread>"
+
+
+def instead_of(where: str, code: str) -> str:
+    """``where`` is a mention of the place that does not take the card, ``code`` Slack's word for why."""
+    return f"⚠️ It stands here because it cannot be shown in {where} (`{code}`)"
+
+
 def host_refused(error: str) -> str:
     """``error`` is what the host said, or empty."""
     return "⚠️ The agent's host refused this" + (f": {error}" if error else ".")
@@ -178,7 +212,7 @@ def settled_line(decision: Decision, who: str, when: str) -> str:
 
 
 def via(word: str) -> str:
-    return {"api": " · over the API", "clock": "", "slack": "", "host": ""}.get(word, f" · {word}")
+    return {"api": " · over the API", "clock": "", "slack": " · in Slack", "host": ""}.get(word, f" · {word}")
 
 
 def picked(count: int) -> str:
@@ -204,7 +238,7 @@ def continued(number: int, count: int) -> str:
 
 
 DECIDERS: Final = {
-    "channel": "members of this channel",
+    "channel": "members of the channel it was asked in",
     "anyone": "anyone in this workspace",
     "admins": "askgate's admins",
 }
@@ -255,6 +289,40 @@ def fallback(title: str, pending: int, count: int) -> str:
     if not pending:
         return f"{title}: settled"
     return f"{title}: {pending} of {count} open" if count > 1 else f"{title}: waiting for you"
+
+
+def undrawn(gate: str) -> str:
+    """Markup in place of a card that Slack does not take. ``gate``: the id of one that is open, or empty."""
+    what = "⚠️ *Slack does not take this card*, so it stands here as text."
+    if not gate:
+        return f"{what} Nothing is open any more."
+    return f"{what} Decide in askgate's App Home, or with `/gates decide {gate}`; `/gates show {gate}` shows all of it."
+
+
+def undrawn_gate(gate: str, settled: str) -> str:
+    return f"• `{gate}`: {settled or 'open'}"
+
+
+# to admins
+
+HINTS: Final = {
+    "place": "invite askgate there, or have the agent name another place",
+    "app": "`askgate doctor` says what is wrong with the app's token or installation",
+    "message": "askgate's log says what of it Slack did not take",
+}
+
+
+def unshown(count: int) -> str:
+    cards = "a card" if count == 1 else f"{count} cards"
+    return f"⚠️ Slack did not take {cards} of askgate's."
+
+
+def unshown_line(count: int, code: str, where: str, hint: str) -> str:
+    return f"• {count} × `{code}` in {where}" + (f": {hint}" if hint else "")
+
+
+def unshown_runs(which: str) -> str:
+    return f"The audit says what became of them: {which}"
 
 
 # reminders
@@ -310,6 +378,26 @@ EDITED_MEANWHILE: Final = (
     "Somebody changed the arguments since you opened this. Copy your text, close this and edit again."
 )
 
+# replies in a card's thread
+
+USE_REPLY: Final = "Use as the answer"
+LEAVE_REPLY: Final = "Leave it"
+OFFER_PRIVATE: Final = "Only you see this. Your reply is no answer unless you say so."
+OFFER_FALLBACK: Final = "Use your reply as the answer?"
+OFFER_MORE: Final = "More is open here: answer the rest on the card."
+REPLY_TAKEN: Final = "✅ Your reply is taken as the answer."
+REPLY_KEPT: Final = "Your reply is kept as your answer to that question. Submit all of them on the card."
+REPLY_GONE: Final = "Your reply is not there any more. Nothing was changed."
+REPLY_EDITED: Final = "You have edited your reply since. This is what it says at this moment:"
+REPLY_TOO_LONG: Final = "Your reply is too long to use as an answer: {most} characters are allowed."
+REPLY_UNREAD: Final = "Slack could not be asked for your reply. Nothing was changed; click again."
+
+
+def offer(question: str) -> str:
+    """``question`` is the agent's, so this is plain text."""
+    return f"Use this as the answer to “{question}”?"
+
+
 # modals
 
 OTHER_TITLE: Final = "Another answer"
@@ -355,6 +443,13 @@ ALWAYS_NOTHING: Final = "This call is approved for always. The agent's host does
 APPROVE_ALL_TEXT: Final = "All of these calls are approved, each with the arguments that stand on the card:"
 APPROVE_ALL_VOTES: Final = "Where it takes more people than you, this is your vote."
 APPROVE_ALL_NOT: Final = "You may not approve all of these, so nothing was approved. Not yours to approve:"
+GOES_ON_IN_FILE: Final = (
+    "This is only the beginning. All of the arguments are in the file `{name}` in the card's thread."
+)
+NO_FILE_YET: Final = (
+    "This is only the beginning, and the file with all of the arguments is not in the card's thread yet, "
+    "so this cannot be approved now."
+)
 SETTLED_TITLE: Final = "Settled"
 REFUSED_TITLE: Final = "Not done"
 
@@ -368,22 +463,198 @@ def page(number: int, count: int) -> str:
     return f"Page {number} of {count}"
 
 
-# /gates
+# /gates, shortcuts, mentions
 
-LIST_TITLE: Final = "Open gates"
-LIST_EMPTY: Final = "Nothing is waiting for you."
+LIST_TITLES: Final[Mapping[str, str]] = {
+    "all": "Open gates",
+    "mine": "Waiting for you",
+    "channel": "Open in this channel",
+    "thread": "Open in this thread",
+    "host": "Open for one host",
+    "run": "Open in one run",
+    "expiring": "Expiring soonest",
+    "asked": "Asked in your name",
+    "decided": "What you decided",
+    "undeliverable": "Undeliverable",
+    "dead": "Not taken up",
+}
+FILTERS: Final[Mapping[str, str]] = {
+    "all": "Everything open",
+    "mine": "For me",
+    "channel": "This channel",
+    "expiring": "Expiring soonest",
+    "asked": "Asked in my name",
+    "decided": "Decided by me",
+    "undeliverable": "Undeliverable",
+    "dead": "Dead letters",
+}
+EMPTY: Final[Mapping[str, str]] = {
+    "all": "Nothing is waiting for you.",
+    "mine": "Nothing is waiting for you.",
+    "channel": "Nothing is open in this channel.",
+    "thread": "Nothing is open in this thread.",
+    "host": "Nothing is open for that host, as far as you may decide it.",
+    "run": "Nothing is open there any more, or it is not for you.",
+    "expiring": "Nothing is waiting for you, so nothing expires.",
+    "asked": "Nothing that is asked in your name is open.",
+    "decided": "You have decided nothing lately.",
+    "undeliverable": "Everything could be delivered.",
+    "dead": "There are no dead letters: every run was taken up by its host, or still waits for it.",
+}
 LIST_EMPTY_ADMIN: Final = "Nothing is waiting for anybody."
-LIST_MORE: Final = "There are more; these are the newest {count}."
 LIST_UNSURE: Final = "askgate could not check all of it: there may be more for you. Try again in a minute."
 LIST_EMPTY_UNSURE: Final = (
     "Nothing was found that waits for you, but askgate could not check all of it. Try again in a minute."
 )
-HELP: Final = "`/gates list` shows what is waiting for you (admins see all of it). `/gates help` shows this."
+HELP: Final = """*What waits*
+• `/gates` or `/gates list` what is waiting for you (admins see all of it)
+• `/gates list mine`, `channel`, `expiring`, `asked`, `decided` or `host:NAME`
+• `/gates show ID` all about one gate; a beginning of the ID will do
+• `/gates decide ID` answer, approve or reject it right here
+*For admins*
+• `/gates extend ID 2h` put its deadline off
+• `/gates reassign ID @somebody` let others decide it: people, user groups, `channel`
+• `/gates cancel ID [reason]` end it; with a run's ID all that is open there
+• `/gates resend ID` send its card again, at the end of its conversation
+• `/gates stats` how much there is; `/gates list undeliverable` or `dead` what went wrong
+`/gates help` shows this."""
+OPEN_CARD: Final = "Open"
+DECIDE: Final = "Decide…"
+DETAILS: Final = "Details…"
+BACK: Final = "Show the list"
+REFRESH: Final = "Refresh"
+LOADING: Final = "Looking…"
+GATE_TITLE: Final = "One gate"
+EXTERNAL_ID: Final = "External id: "
+MANAGE: Final[Mapping[str, str]] = {
+    "extend": "Extend…",
+    "reassign": "Reassign…",
+    "cancel": "Cancel…",
+    "resend": "Resend",
+}
+REQUEUE: Final = "Hand out again"
+REQUEUED: Final = "It is handed out to its host again, with the same decisions."
+MOVED: Final = "This was sent again: the card stands further down."
+RESENT: Final = "The card is sent again, and the old one taken away."
+STATS_TITLE: Final = "How much there is"
+ADMINS_ONLY: Final = "Only askgate's admins may do this. Nothing was changed."
+CANNOT_VERIFY_ADMIN: Final = "askgate cannot verify now whether you are an admin. Try again in a minute."
+NO_SUCH_GATE: Final = "There is no such gate for you. `/gates list` shows what there is."
+NOTHING_PENDING: Final = "Nothing is pending there any more. Nothing was changed."
+WANTED_TIME: Final = "How much longer? Write a time such as `2h`, `90m`, `1d12h` or `2 hours`."
+EXTEND: Final = "Extend"
+EXTEND_TITLE: Final = "Extend the deadline"
+TIME_LABEL: Final = "How much longer"
+TIME_HINT: Final = "Such as 2h, 90m, 1d12h or 2 hours; at most 30 days after it was opened."
+REASSIGN: Final = "Reassign"
+REASSIGN_TITLE: Final = "Let others decide"
+REASSIGN_VOIDS: Final = "They decide instead of those who could so far. Votes of who may no longer are void."
+PEOPLE_LABEL: Final = "People"
+PEOPLE_PLACEHOLDER: Final = "Choose people"
+OTHERS_LABEL: Final = "User groups or others"
+OTHERS_HINT: Final = "Ids such as S1 or T2:U9, or the words channel, anyone, key:name."
+CANCEL_GATE: Final = "Cancel the gate"
+CANCEL_TITLE: Final = "Cancel this gate?"
+CANCEL_TEXT: Final = (
+    "The agent is told that it was cancelled. It gets no answer, and nobody else can give one."
+)
+CANCEL_LABEL: Final = "Why (if you like to say)"
+BACK_OUT: Final = "Back"
+DONE_TITLE: Final = "Done"
+
+
+def not_taken_up() -> str:
+    return "*not taken up by its host*"
+
+
+def opened(when: str) -> str:
+    return f"Opened {when}"
+
+
+def may_decide(who: str) -> str:
+    return f"May decide: {who}"
+
+
+def may_answer(who: str) -> str:
+    return f"May answer: {who}"
+
+
+def extended(gate: str, until: str) -> str:
+    return f"`{gate}` is open until {until}."
+
+
+def reassigned(gate: str, who: str) -> str:
+    return f"`{gate}` may be decided by: {who}."
+
+
+def cancelled(what: str) -> str:
+    return f"`{what}` is cancelled."
+
+
+def too_long(most: int) -> str:
+    return f"That is too long: at most {most} characters."
+
+
+def wanted_people(unknown: str) -> str:
+    """``unknown``: words that name nobody, as markup; empty if there were none at all."""
+    if not unknown:
+        return "Who shall decide it? Mention people or user groups."
+    return (
+        f"{unknown} says nobody for sure. Type @ and pick people or user groups from Slack's list, or write ids"
+        " such as `U1` and `S1`. Nothing was changed."
+    )
+
+
+def which_gate(verb: str) -> str:
+    return f"Which gate? Write `/gates {verb} ID`; `/gates list` shows the ids."
+
+
+def ambiguous(typed: str, ids: str) -> str:
+    return f"`{typed}` is the beginning of several. Which one?\n{ids}"
+
+
+def unknown_word(word: str, nearest: str) -> str:
+    hint = f" Did you mean `/gates {nearest}`?" if nearest else ""
+    return f"There is no `/gates {word}`.{hint}"
+
+
+def unknown_list(word: str, nearest: str) -> str:
+    if nearest:
+        return f"There is no list `{word}`. Did you mean `/gates list {nearest}`?"
+    return (
+        f"There is no list `{word}`. There are `mine`, `channel`, `expiring`, `asked`, `decided` and `host:NAME`;"
+        " for admins also `undeliverable` and `dead`."
+    )
+
+
+def oldest(when: str) -> str:
+    return f"the oldest of {when}"
+
+
+def count_open(count: int, oldest: str) -> str:
+    """``oldest``: when the oldest of them was opened, in words; empty if there is none."""
+    runs = "1 run waits" if count == 1 else f"{count} runs wait"
+    return f"*{runs}* for people" + (f", {oldest}" if oldest else "")
+
+
+def count_soon(count: int) -> str:
+    return f"*{count}* of them expire{'s' if count == 1 else ''} within an hour"
+
+
+def count_undeliverable(count: int) -> str:
+    return f"*{count}* could be shown to nobody"
+
+
+def count_dead(count: int) -> str:
+    return f"*{count}* dead letter{'' if count == 1 else 's'}: not taken up by their hosts"
+
+
+# App Home
+
 HOME_TITLE: Final = "What is waiting for you"
 HOME_EMPTY: Final = (
     "Nothing is waiting for you. When an agent needs your answer or your approval, it shows up here."
 )
-OPEN_CARD: Final = "Open"
 
 PROBLEMS: Final[Mapping[str, str]] = {}
 """What core and the libraries below it say of an answer, by their own words: those are English."""

@@ -47,6 +47,26 @@ def approve_all(count: int) -> str:
     return f"Aprobar las {count}"
 
 
+# the file with arguments that are too long for everything else
+
+
+def file_title(short: str) -> str:
+    return f"Argumentos {short}"
+
+
+def file_comment(short: str) -> str:
+    """What stands above the file, as markup."""
+    return f"Todos los argumentos de la llamada que espera aprobación (`{short}`)"
+
+
+def file_refused(code: str) -> str:
+    """``code`` is Slack's word for why."""
+    return (
+        f"Slack no aceptó el archivo con todos los argumentos (`{code}`), así que no se puede aprobar aquí. "
+        "Se puede rechazar aquí, o decidir por la API."
+    )
+
+
 # what Cancel asks back
 DISMISS_TITLE: Final = "¿Cancelar esta solicitud?"
 DISMISS_TEXT: Final = "El agente sabrá que se descartó. No recibe ninguna respuesta y nadie más puede darla."
@@ -66,6 +86,10 @@ LEADS_TO_ORIGIN: Final = "Se hace en:"
 REQUIRED: Final = " (obligatorio)"
 YES: Final = "Sí"
 NO: Final = "No"
+ARGUMENTS_IN_FILE: Final = (
+    "Los argumentos son demasiado largos para una tarjeta: están todos en un archivo en su hilo. "
+    "Léelo y luego aprueba en *Ver completo*."
+)
 ARGUMENTS_CUT: Final = "Los argumentos siguen: léelos completos y apruébalos allí."
 TEXT_CUT: Final = "Aquí falta una parte. Léelo todo con *Ver completo*."
 TOO_LONG_TO_EDIT: Final = "Los argumentos son demasiado largos para editarlos en Slack."
@@ -76,7 +100,7 @@ TOO_LONG_TO_SAVE: Final = (
 LINK_CUT: Final = "La dirección sigue: léela completa y ábrela allí."
 CUSTOM_CUT: Final = "Esto sigue: léelo con *Ver completo*."
 PREVIEWS: Final = "Aquí hay opciones con vista previa: mírala con *Ver completo*."
-READ_ON_CARD: Final = "Esto sigue: *Ver completo*, en la tarjeta, lo muestra todo."
+READ_ON_CARD: Final = "Esto sigue: *Ver completo*, en la tarjeta, lo enseña todo."
 PICKED_SO_FAR: Final = "Elegido hasta ahora: "
 ARROW: Final = "→ "
 NOT_TAKEN: Final = "Sin elegir: "
@@ -152,6 +176,15 @@ def escalated(where: str) -> str:
     return f"*Escalado* a {where}" if where else "*Escalado*"
 
 
+def copy_of(where: str, url: str) -> str:
+    """Said on a copy. ``where`` is a mention of the channel that the card stands in, ``url`` the card's address."""
+    return f"De {where}: <{url}|ir al hilo>"
+
+
+def instead_of(where: str, code: str) -> str:
+    return f"⚠️ Está aquí porque no se puede mostrar en {where} (`{code}`)"
+
+
 def host_refused(error: str) -> str:
     return "⚠️ El sistema del agente lo rechazó" + (f": {error}" if error else ".")
 
@@ -176,7 +209,7 @@ def settled_line(decision: Decision, who: str, when: str) -> str:
 
 
 def via(word: str) -> str:
-    return {"api": " · por la API", "clock": "", "slack": "", "host": ""}.get(word, f" · {word}")
+    return {"api": " · por la API", "clock": "", "slack": " · en Slack", "host": ""}.get(word, f" · {word}")
 
 
 def picked(count: int) -> str:
@@ -202,7 +235,7 @@ def continued(number: int, count: int) -> str:
 
 
 DECIDERS: Final = {
-    "channel": "miembros de este canal",
+    "channel": "miembros del canal en que se preguntó",
     "anyone": "cualquiera de este espacio de trabajo",
     "admins": "los administradores de askgate",
 }
@@ -253,6 +286,39 @@ def fallback(title: str, pending: int, count: int) -> str:
     if not pending:
         return f"{title}: resuelto"
     return f"{title}: {pending} de {count} por resolver" if count > 1 else f"{title}: te está esperando"
+
+
+def undrawn(gate: str) -> str:
+    what = "⚠️ *Slack no acepta esta tarjeta*, así que va aquí como texto."
+    if not gate:
+        return f"{what} Ya no queda nada abierto."
+    return f"{what} Decide en el App Home o con `/gates decide {gate}`; `/gates show {gate}` lo muestra todo."
+
+
+def undrawn_gate(gate: str, settled: str) -> str:
+    return f"• `{gate}`: {settled or 'sin decidir'}"
+
+
+# to admins
+
+HINTS: Final = {
+    "place": "invita a askgate allí, o haz que el agente indique otro lugar",
+    "app": "`askgate doctor` dice qué falla en el token o la instalación de la aplicación",
+    "message": "el registro de askgate dice qué parte no aceptó Slack",
+}
+
+
+def unshown(count: int) -> str:
+    cards = "una tarjeta" if count == 1 else f"{count} tarjetas"
+    return f"⚠️ Slack no aceptó {cards} de askgate."
+
+
+def unshown_line(count: int, code: str, where: str, hint: str) -> str:
+    return f"• {count} × `{code}` en {where}" + (f": {hint}" if hint else "")
+
+
+def unshown_runs(which: str) -> str:
+    return f"La auditoría dice qué fue de ellas: {which}"
 
 
 # reminders
@@ -313,6 +379,28 @@ EDITED_MEANWHILE: Final = (
     "Alguien ha cambiado los argumentos desde que abriste esto. Copia tu texto, cierra y vuelve a editar."
 )
 
+# replies in a card's thread
+
+USE_REPLY: Final = "Usar como respuesta"
+LEAVE_REPLY: Final = "Dejarlo"
+OFFER_PRIVATE: Final = "Solo tú ves esto. Tu mensaje no es una respuesta mientras no lo digas."
+OFFER_FALLBACK: Final = "¿Usar tu mensaje como respuesta?"
+OFFER_MORE: Final = "Hay más pendiente aquí: responde al resto en la tarjeta."
+REPLY_TAKEN: Final = "✅ Tu mensaje se ha tomado como respuesta."
+REPLY_KEPT: Final = "Tu mensaje queda guardado como respuesta a esa pregunta. Envíalas todas en la tarjeta."
+REPLY_GONE: Final = "Tu mensaje ya no está ahí. No se ha cambiado nada."
+REPLY_EDITED: Final = "Has editado tu mensaje desde entonces. Esto es lo que dice ahora:"
+REPLY_TOO_LONG: Final = (
+    "Tu mensaje es demasiado largo para usarlo como respuesta: se permiten {most} caracteres."
+)
+REPLY_UNREAD: Final = "No se ha podido pedir tu mensaje a Slack. No se ha cambiado nada; vuelve a hacer clic."
+
+
+def offer(question: str) -> str:
+    """``question`` is the agent's, so this is plain text."""
+    return f"¿Usar esto como respuesta a «{question}»?"
+
+
 # modals
 
 OTHER_TITLE: Final = "Otra respuesta"
@@ -364,6 +452,13 @@ APPROVE_ALL_TEXT: Final = (
 )
 APPROVE_ALL_VOTES: Final = "Donde hace falta más gente que tú, este es tu voto."
 APPROVE_ALL_NOT: Final = "No puedes aprobarlas todas, así que no se aprobó nada. No te toca aprobar:"
+GOES_ON_IN_FILE: Final = (
+    "Esto es solo el principio. Todos los argumentos están en el archivo `{name}` en el hilo de la tarjeta."
+)
+NO_FILE_YET: Final = (
+    "Esto es solo el principio, y el archivo con todos los argumentos aún no está en el hilo de la tarjeta, "
+    "así que por ahora no se puede aprobar."
+)
 SETTLED_TITLE: Final = "Resuelto"
 REFUSED_TITLE: Final = "No se hizo"
 
@@ -377,12 +472,45 @@ def page(number: int, count: int) -> str:
     return f"Página {number} de {count}"
 
 
-# /gates
+# /gates, shortcuts, mentions
 
-LIST_TITLE: Final = "Pendientes"
-LIST_EMPTY: Final = "Nada te está esperando."
+LIST_TITLES: Final[Mapping[str, str]] = {
+    "all": "Pendientes",
+    "mine": "Te están esperando",
+    "channel": "Pendiente en este canal",
+    "thread": "Pendiente en este hilo",
+    "host": "Pendiente de un host",
+    "run": "Pendiente en un run",
+    "expiring": "Vencen antes",
+    "asked": "Pedido en tu nombre",
+    "decided": "Lo que has decidido",
+    "undeliverable": "No entregado",
+    "dead": "No recogido",
+}
+FILTERS: Final[Mapping[str, str]] = {
+    "all": "Todo lo pendiente",
+    "mine": "Para mí",
+    "channel": "Este canal",
+    "expiring": "Lo que vence antes",
+    "asked": "En mi nombre",
+    "decided": "Decidido por mí",
+    "undeliverable": "Sin entregar",
+    "dead": "Sin recoger",
+}
+EMPTY: Final[Mapping[str, str]] = {
+    "all": "Nada te está esperando.",
+    "mine": "Nada te está esperando.",
+    "channel": "No hay nada pendiente en este canal.",
+    "thread": "No hay nada pendiente en este hilo.",
+    "host": "No hay nada pendiente de ese host que puedas decidir.",
+    "run": "Ya no hay nada pendiente ahí, o no es para ti.",
+    "expiring": "Nada te está esperando, así que nada vence.",
+    "asked": "No hay nada pendiente pedido en tu nombre.",
+    "decided": "No has decidido nada últimamente.",
+    "undeliverable": "Se ha podido entregar todo.",
+    "dead": "No hay nada sin recoger: cada run lo ha recogido su host, o aún lo espera.",
+}
 LIST_EMPTY_ADMIN: Final = "Nada está esperando a nadie."
-LIST_MORE: Final = "Hay más; estos son los {count} más recientes."
 LIST_UNSURE: Final = (
     "askgate no ha podido comprobarlo todo: puede haber más para ti. Inténtalo de nuevo en un minuto."
 )
@@ -390,15 +518,159 @@ LIST_EMPTY_UNSURE: Final = (
     "No se ha encontrado nada que te espere, pero askgate no ha podido comprobarlo todo."
     " Inténtalo de nuevo en un minuto."
 )
-HELP: Final = (
-    "`/gates list` muestra lo que te está esperando (a los administradores, todo)."
-    " `/gates help` muestra esto."
+HELP: Final = """*Lo que espera*
+• `/gates` o `/gates list` lo que te está esperando (a los administradores, todo)
+• `/gates list mine`, `channel`, `expiring`, `asked`, `decided` o `host:NOMBRE`
+• `/gates show ID` todo sobre un gate; basta el comienzo del ID
+• `/gates decide ID` responderlo, aprobarlo o rechazarlo aquí mismo
+*Para administradores*
+• `/gates extend ID 2h` aplazar el plazo
+• `/gates reassign ID @alguien` que decidan otros: personas, grupos de usuarios, `channel`
+• `/gates cancel ID [motivo]` cancelarlo; con el ID de un run, todo lo pendiente en él
+• `/gates resend ID` volver a enviar su tarjeta, al final de la conversación
+• `/gates stats` cuánto hay; `/gates list undeliverable` o `dead` lo que ha fallado
+`/gates help` muestra esto."""
+OPEN_CARD: Final = "Abrir"
+DECIDE: Final = "Decidir…"
+DETAILS: Final = "Detalles…"
+BACK: Final = "Ver la lista"
+REFRESH: Final = "Actualizar"
+LOADING: Final = "Buscando…"
+GATE_TITLE: Final = "Un gate"
+EXTERNAL_ID: Final = "Id externo: "
+MANAGE: Final[Mapping[str, str]] = {
+    "extend": "Aplazar…",
+    "reassign": "Reasignar…",
+    "cancel": "Cancelar…",
+    "resend": "Volver a enviar",
+}
+REQUEUE: Final = "Volver a entregar"
+REQUEUED: Final = "Se vuelve a entregar a su host, con las mismas decisiones."
+MOVED: Final = "Se ha vuelto a enviar: la tarjeta está más abajo."
+RESENT: Final = "La tarjeta se vuelve a enviar, y la anterior se retira."
+STATS_TITLE: Final = "Cuánto hay"
+ADMINS_ONLY: Final = "Esto solo pueden hacerlo los administradores de askgate. No se ha cambiado nada."
+CANNOT_VERIFY_ADMIN: Final = (
+    "askgate no puede comprobar ahora si eres administrador. Inténtalo de nuevo en un minuto."
 )
+NO_SUCH_GATE: Final = "Ese gate no existe para ti. `/gates list` muestra lo que hay."
+NOTHING_PENDING: Final = "Ahí ya no hay nada pendiente. No se ha cambiado nada."
+WANTED_TIME: Final = "¿Cuánto más? Escribe un tiempo como `2h`, `90m`, `1d12h` o `2 horas`."
+EXTEND: Final = "Aplazar"
+EXTEND_TITLE: Final = "Aplazar el plazo"
+TIME_LABEL: Final = "Cuánto más"
+TIME_HINT: Final = "Como 2h, 90m, 1d12h o 2 horas; hasta 30 días desde que se abrió."
+REASSIGN: Final = "Reasignar"
+REASSIGN_TITLE: Final = "Que decidan otros"
+REASSIGN_VOIDS: Final = (
+    "Deciden en lugar de quienes podían hasta ahora. Los votos de quienes ya no pueden dejan de contar."
+)
+PEOPLE_LABEL: Final = "Personas"
+PEOPLE_PLACEHOLDER: Final = "Elige personas"
+OTHERS_LABEL: Final = "Grupos de usuarios u otros"
+OTHERS_HINT: Final = "Ids como S1 o T2:U9, o las palabras channel, anyone, key:nombre."
+CANCEL_GATE: Final = "Cancelar el gate"
+CANCEL_TITLE: Final = "¿Cancelar este gate?"
+CANCEL_TEXT: Final = (
+    "Se avisa al agente de que se ha cancelado. No recibe respuesta, y nadie más puede darla."
+)
+CANCEL_LABEL: Final = "Por qué (si quieres decirlo)"
+BACK_OUT: Final = "Volver"
+DONE_TITLE: Final = "Hecho"
+
+
+def not_taken_up() -> str:
+    return "*no lo ha recogido su host*"
+
+
+def opened(when: str) -> str:
+    return f"Abierto {when}"
+
+
+def may_decide(who: str) -> str:
+    return f"Pueden decidir: {who}"
+
+
+def may_answer(who: str) -> str:
+    return f"Pueden responder: {who}"
+
+
+def extended(gate: str, until: str) -> str:
+    return f"`{gate}` está abierto hasta {until}."
+
+
+def reassigned(gate: str, who: str) -> str:
+    return f"`{gate}` lo pueden decidir: {who}."
+
+
+def cancelled(what: str) -> str:
+    return f"`{what}` se ha cancelado."
+
+
+def too_long(most: int) -> str:
+    return f"Es demasiado largo: como máximo {most} caracteres."
+
+
+def wanted_people(unknown: str) -> str:
+    """``unknown``: words that name nobody, as markup; empty if there were none at all."""
+    if not unknown:
+        return "¿Quién va a decidirlo? Menciona a personas o grupos de usuarios."
+    return (
+        f"{unknown} no dice con seguridad quién es. Escribe @ y elige personas o grupos en la lista de Slack, o"
+        " escribe ids como `U1` y `S1`. No se ha cambiado nada."
+    )
+
+
+def which_gate(verb: str) -> str:
+    return f"¿Qué gate? Escribe `/gates {verb} ID`; `/gates list` muestra los ids."
+
+
+def ambiguous(typed: str, ids: str) -> str:
+    return f"Varios empiezan por `{typed}`. ¿Cuál?\n{ids}"
+
+
+def unknown_word(word: str, nearest: str) -> str:
+    hint = f" ¿Querías decir `/gates {nearest}`?" if nearest else ""
+    return f"No existe `/gates {word}`.{hint}"
+
+
+def unknown_list(word: str, nearest: str) -> str:
+    if nearest:
+        return f"No hay ninguna lista `{word}`. ¿Querías decir `/gates list {nearest}`?"
+    return (
+        f"No hay ninguna lista `{word}`. Hay `mine`, `channel`, `expiring`, `asked`, `decided` y `host:NOMBRE`;"
+        " para administradores también `undeliverable` y `dead`."
+    )
+
+
+def oldest(when: str) -> str:
+    return f"el más antiguo de {when}"
+
+
+def count_open(count: int, oldest: str) -> str:
+    """``oldest``: when the oldest of them was opened, in words; empty if there is none."""
+    runs = "1 run espera" if count == 1 else f"{count} runs esperan"
+    return f"*{runs}* a personas" + (f", {oldest}" if oldest else "")
+
+
+def count_soon(count: int) -> str:
+    return f"*{count}* de ellos vence{'' if count == 1 else 'n'} en menos de una hora"
+
+
+def count_undeliverable(count: int) -> str:
+    return f"*{count}* no se {'ha' if count == 1 else 'han'} podido mostrar a nadie"
+
+
+def count_dead(count: int) -> str:
+    return f"*{count}* que su host no ha recogido"
+
+
+# App Home
+
 HOME_TITLE: Final = "Lo que te está esperando"
 HOME_EMPTY: Final = (
     "Nada te está esperando. Cuando un agente necesite tu respuesta o tu aprobación, aparecerá aquí."
 )
-OPEN_CARD: Final = "Abrir"
 
 PROBLEMS: Final[Mapping[str, str]] = {
     # forms

@@ -15,7 +15,7 @@ from core.gates import Action, Gate
 from core.ids import run_of
 from core.policy import Person
 from core.runs import Run
-from core.store.indexes import names_for
+from core.store.indexes import name_for, names_for
 
 
 async def listed(call: Call, query: GatesQuery) -> web.Response:
@@ -64,7 +64,9 @@ async def decide(call: Call, body: DecideBody) -> web.Response:
 def _indexes(query: GatesQuery, call: Call) -> list[str]:
     """The indexes that hold all that can match, so that a page costs the same in any crowd. None: look at all."""
     if query.user:
-        return names_for(query.user, home=call.engine.home, admins=call.engine.admins)
+        home = call.engine.home
+        who = query.user if ":" in query.user else f"{home}:{query.user}"
+        return [*names_for(query.user, home=home, admins=call.engine.admins), name_for(who)]
     if query.channel and not query.channel.startswith(
         "D"
     ):  # a person's own channel is known once the card is there

@@ -14,9 +14,6 @@ from typing import Any, Protocol, runtime_checkable
 from core.requests import RunRequest
 from core.resumes import Resume
 
-RETRY_S = 5.0
-"""How soon a resume that did not get through is tried again."""
-
 
 @dataclass(frozen=True, slots=True)
 class Wait:
@@ -69,14 +66,13 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A host's word on a resume; ``reason`` for people, ``retry_in_s`` if it is worth another try.
+    """A host's word on a resume, and the reason for people.
 
     ``follow``: what comes of it can be seen later, so the host is to be asked (see `Follows`).
     """
 
     word: Word
     reason: str | None = None
-    retry_in_s: float = RETRY_S
     follow: bool = False
 
 

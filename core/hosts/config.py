@@ -130,7 +130,14 @@ class A13nConfig(HostConfig):
     poll_s: float = Field(30, ge=1, le=3600)
 
 
-KINDS: dict[str, type[HostConfig]] = {"a13n": A13nConfig, "motus": MotusConfig}
+class LooprigConfig(HostConfig):
+    """A looprig server: `pkg/serve` (``dialect`` serve) or Factory. ``poll_s``: how often to look for sessions."""
+
+    dialect: Literal["serve", "factory"] = "serve"
+    poll_s: float = Field(5, ge=0.1, le=300)
+
+
+KINDS: dict[str, type[HostConfig]] = {"a13n": A13nConfig, "motus": MotusConfig, "looprig": LooprigConfig}
 
 
 def load_hosts(path: Path) -> list[HostConfig]:

@@ -40,7 +40,7 @@ RESUME_S = 60.0
 """How long one try of a resume may take: less than its lease, so that two never resume one run at a time."""
 CLAIM_WAIT_S = 30.0
 AT_ONCE = 20
-LAST_RETRY_S = 900.0
+FIRST_RETRY_S, LAST_RETRY_S = 5.0, 900.0
 FOLLOW_S = 1.0
 """How soon after a resume it is looked at what came of it; then with the agenda's backoff."""
 FIRST_REST_S, LAST_REST_S = 1.0, 30.0
@@ -228,7 +228,7 @@ class Desk:
                     run_id,
                     lease,
                     by=self._by,
-                    retry_in_s=_retry_in_s(reply, resume.tries),
+                    retry_in_s=_retry_in_s(resume.tries),
                     error=reply.reason,
                 )
 
@@ -260,6 +260,6 @@ class Desk:
                 await letters.reopen(run.id, by=self._by, via="host")
 
 
-def _retry_in_s(reply: Reply, tries: int) -> float:
+def _retry_in_s(tries: int) -> float:
     """Twice as long each time, so that a host may be away for hours before its runs are dead letters."""
-    return float(min(reply.retry_in_s * 2 ** min(tries - 1, 16), LAST_RETRY_S))
+    return float(min(FIRST_RETRY_S * 2 ** min(tries - 1, 16), LAST_RETRY_S))

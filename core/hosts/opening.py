@@ -5,7 +5,9 @@ from __future__ import annotations
 from core.clock import Clock
 from core.hosts.a13n.host import A13nHost
 from core.hosts.base import Host
-from core.hosts.config import A13nConfig, HostConfig, MotusConfig
+from core.hosts.config import A13nConfig, HostConfig, LooprigConfig, MotusConfig
+from core.hosts.looprig.factory import FactoryHost
+from core.hosts.looprig.host import LooprigHost
 from core.hosts.motus.host import MotusHost
 
 
@@ -16,4 +18,8 @@ def adapter(config: HostConfig, clock: Clock) -> Host:
             return A13nHost(config, clock)
         case MotusConfig():
             return MotusHost(config, clock)
+        case LooprigConfig(dialect="factory"):
+            return FactoryHost(config, clock)
+        case LooprigConfig():
+            return LooprigHost(config, clock)
     raise TypeError(f"there is no adapter for {type(config).__name__}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 BELL = "ag:bell"
 """Pub/sub channel that wakes workers and waiters after a commit: `due PP`, `queue PP HOST`, `run PP RUN…`."""
@@ -20,7 +21,7 @@ class Keys:
 
     @property
     def base(self) -> str:
-        return f"ag:{{{self.partition:02d}}}"
+        return _base(self.partition)
 
     def run(self, run_id: str) -> str:
         """Hash: the run, its gates, votes, drafts and decisions."""
@@ -63,6 +64,10 @@ class Keys:
         """Hash: ``digest`` of the newest event, ``link``: of the newest trimmed one, ``ms`` before which none comes."""
         return f"{self.base}:audit:head"
 
+    def troubles(self, name: str) -> str:
+        """List: what admins are to hear of, oldest first, as JSON."""
+        return f"{self.base}:troubles:{name}"
+
     @property
     def runs(self) -> str:
         """Sorted set: every run that is kept, by the ms it was made."""
@@ -76,6 +81,24 @@ class Keys:
     def index(self, name: str) -> str:
         """Sorted set: those of them that stand in an index (`indexes.py`), by the ms they were made."""
         return f"{self.base}:open:{name}"
+
+    def said(self, who: str) -> str:
+        """Sorted set: the newest gates that somebody (`T1:U1`, `key:ci`) has had a word on, by the ms of it."""
+        return f"{self.base}:said:{who}"
+
+    @property
+    def undeliverable(self) -> str:
+        """Sorted set: the runs that are kept of which a gate could be shown to nobody, by the ms when that was."""
+        return f"{self.base}:undeliverable"
+
+    @property
+    def homes(self) -> str:
+        """Sorted set: the people (`T1:U1`) who opened their Home within a day, by the ms when. Gone when nobody did."""
+        return f"{self.base}:homes"
+
+    def home(self, who: str) -> str:
+        """String: what somebody's Home shows, as its page; for a day."""
+        return f"{self.base}:home:{who}"
 
     @property
     def mark(self) -> str:
@@ -96,9 +119,24 @@ class Keys:
         return f"{self.base}:idem:{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:40]}"
 
 
+@lru_cache(maxsize=1024)
+def _base(partition: int) -> str:
+    return f"ag:{{{partition:02d}}}"
+
+
 def event_key(event: str) -> str:
     """String: who does an event of the chat system, or that it was done. By itself: no script touches it."""
     return f"ag:event:{event}"
+
+
+def pace_key(*parts: str) -> str:
+    """String: a part of the pace at which the outside is called, in ms. All in one slot: a script touches several."""
+    return ":".join(("ag:{pace}", *parts))
+
+
+def tally_key(name: str) -> str:
+    """String: how often something was done lately; it is gone after a while. By itself."""
+    return f"ag:tally:{name}"
 
 
 def leases(queue: str) -> str:
@@ -106,5 +144,5 @@ def leases(queue: str) -> str:
     return f"{queue}:leases"
 
 
-WORK = ("remind", "escalate", "card", "callback", "follow")
+WORK = ("remind", "escalate", "card", "callback", "home", "follow")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""

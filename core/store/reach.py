@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
+from types import TracebackType
 from typing import Final
 
 from redis.exceptions import (
@@ -42,20 +41,38 @@ _AWAY = (
 _AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OOM", "UNBLOCKED", "BUSY ")
 
 
-@contextlib.asynccontextmanager
-async def reachable() -> AsyncIterator[None]:
+class reachable:  # noqa: N801  # it is used as a word; a class, because a generator costs as much as the time-out
     """Around one call. Raises StoreUnavailable when Redis cannot be reached, or cannot take it now."""
-    try:
-        async with asyncio.timeout(BUDGET_S):
-            yield
-    except NoPermissionError as error:
-        raise StoreUnavailable(REFUSES) from error
-    except _AWAY as error:
-        raise StoreUnavailable(REFUSES if refuses(error) else None) from error
-    except ResponseError as error:
-        if str(error).startswith(_AWAY_CODES):
-            raise StoreUnavailable from error
-        raise
+
+    __slots__ = ("_budget",)
+
+    def __init__(self) -> None:
+        self._budget = asyncio.timeout(BUDGET_S)
+
+    async def __aenter__(self) -> None:
+        await self._budget.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._budget.__aexit__(kind, error, trace)
+        except TimeoutError as late:
+            raise StoreUnavailable from late
+        if error is not None and (away := _away(error)):
+            raise away from error
+
+
+def _away(error: BaseException) -> StoreUnavailable | None:
+    """What an error means, if it means "not now"."""
+    match error:
+        case NoPermissionError():
+            return StoreUnavailable(REFUSES)
+        case _ if isinstance(error, _AWAY):
+            return StoreUnavailable(REFUSES if refuses(error) else None)
+        case ResponseError() if str(error).startswith(_AWAY_CODES):
+            return StoreUnavailable()
+    return None
 
 
 def refuses(error: BaseException) -> bool:

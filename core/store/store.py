@@ -14,25 +14,32 @@ from core.clock import Clock, iso
 from core.errors import StoreMismatch
 from core.gates import GateDoc
 from core.ids import new_token, partition_of
-from core.policy import Policy
+from core.policy import Policy, names_people
 from core.record import Record
-from core.runs import Card, Run, RunDoc
+from core.runs import Card, Copies, Run, RunDoc
 from core.settings import Wait
 from core.store import lua
 from core.store.audit import AuditLog
 from core.store.batch import Batched
-from core.store.codec import load_run, run_fields, spliced
+from core.store.codec import json_text, load_run, run_fields, spliced
 from core.store.connect import Client
 from core.store.events import Events
 from core.store.expiries import Expiries
 from core.store.handovers import Handovers
-from core.store.indexes import index_names
+from core.store.indexes import index_names, names_with
 from core.store.keys import BELL, META, WORK, Keys, leases
+from core.store.lists import Lists
 from core.store.merging import merged
+from core.store.pace import Pace
 from core.store.reach import reachable
 from core.store.tail import Tail
+from core.store.tallies import Tallies
+from core.store.troubles import Troubles
 
 IDEMPOTENCY_MS = 24 * 3600 * 1000
+SAID_MOST = 50
+"""How many gates of a partition are kept for each person as those that they have had a word on."""
+SAID_MS = 30 * 24 * 3600 * 1000
 ADOPTED_MS = 400 * 24 * 3600 * 1000
 """How long the external id of a host's wait is known: longer than any run is kept."""
 
@@ -72,10 +79,14 @@ class Store:
         self.clock = clock
         self.audit = AuditLog(client, partitions, clock)
         self.events = Events(client)
+        self.tallies = Tallies(client)
         self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
         self.handovers = Handovers(self, client)
+        self.pace = Pace(self._fast, clock)
+        self.troubles = Troubles(client, clock)
         self.tail = Tail(client, partitions)
+        self.lists = Lists(self, client)
 
     # the server
 
@@ -162,8 +173,10 @@ class Store:
 
         Returns what became of it, the gate that it failed at (or -1), and the run as it is then.
         """
-        command = {"items": items, "by": json.dumps(by), "via": via}
-        word, index, *rest = await self.about_run(lua.DECIDE, run, command)
+        command: dict[str, Any] = {"items": items, "by": json_text(by), "via": via}
+        command |= {"said_most": SAID_MOST, "said_kept": SAID_MS}
+        said = [self.keys_of(run.id).said(items[0]["person"])]
+        word, index, *rest = await self.about_run(lua.DECIDE, run, command, said)
         flat = rest[0] if rest else []
         fresh = load_run(run.id, dict(zip(flat[::2], flat[1::2], strict=True))) if flat else None
         return word, int(index), fresh
@@ -184,10 +197,12 @@ class Store:
         }
         policies = (changed.get(gate.doc.index, gate.policy) for gate in run.gates)
         names = tuple(dict.fromkeys((*run.index, *index_names(run.doc, policies))))
-        command: dict[str, Any] = {"items": items, "event": event, "by": json.dumps(by), "via": via}
+        command: dict[str, Any] = {"items": items, "event": event, "by": json_text(by), "via": via}
         command |= {"index": " ".join(names), "made": run.doc.created_at}
         if flag:
             command["flag"] = flag
+        moved = flag == "escalated" and run.doc.escalate is not None and run.doc.escalate.place is not None
+        command["placed"] = moved or any(names_people(policy.deciders) for policy in changed.values())
         extra = [self._call_key(run)]
         word, index = await self.about(lua.AMEND, run.id, run.doc.host, names, command, extra)
         return word, int(index)
@@ -244,21 +259,36 @@ class Store:
         event: str = "",
         reason: str | None = None,
         mended: bool = False,
+        resent: bool = False,
+        copies: Copies | None = None,
     ) -> bool:
-        """Remember where a run's cards are and what they show; with an audit event if named.
+        """Remember where a run's cards are and what they show, and who gets copies; with an audit event if named.
 
-        ``mended``: all of them were drawn again, as `refuse` asked. Returns False, with nothing changed, if somebody
-        else has remembered one since ``run`` was read.
+        ``mended``: all of them were drawn again, as `refuse` asked; ``resent``: taken back, as `resend` asked. Returns
+        False, with nothing changed, if somebody else has remembered one since ``run`` was read.
         """
-        command = {
+        command: dict[str, Any] = {
             "mended": mended,
+            "resent": resent,
             "cards": json.dumps([card.model_dump() for card in cards]),
             "had": len(run.cards),
+            "seen": len(run.copies.seen),
             "event": event,
             "fields": ',"by":null' + spliced({"from": "slack", "reason": reason}),
         }
-        word = await self.about_run(lua.CARD, run, command, [self._call_key(run)])
+        if copies is not None:
+            command["copies"] = copies.model_dump_json()
+        names = names_with(run, cards)
+        if names != run.index:
+            command |= {"index": " ".join(names), "made": run.doc.created_at}
+        extra = [self._call_key(run)]
+        word = await self.about(lua.CARD, run.id, run.doc.host, names, command, extra)
         return bool(word != "overtaken")
+
+    async def resend(self, run: Run, *, by: Mapping[str, Any], via: str) -> str:
+        """Have a run's card sent again (see `scripts/resend.lua`)."""
+        command = {"fields": spliced({"by": by, "from": via})}
+        return str(await self.about_run(lua.RESEND, run, command, [self._call_key(run)]))
 
     async def mend(self, run: Run) -> None:
         """Have a run's card drawn again in any case."""
@@ -427,12 +457,12 @@ class Store:
         names = [keys.run(run_id), keys.agenda, leases(keys.agenda), keys.audit, keys.audit_head]
         names += [queue, leases(queue), keys.open, keys.runs, keys.trail(run_id), keys.settled]
         names += extra_keys
-        names.append(keys.expiries)
+        names += [keys.undeliverable, keys.homes, keys.expiries]
         cmd["first_index"] = len(names) + 1
         names += map(keys.index, index)
         cmd["last_index"] = len(names)
         names += behind
-        args = [json.dumps(cmd, ensure_ascii=False)]
+        args = [json_text(cmd)]
         async with reachable():
             if self._wait and script.waits:
                 return await script.replicated(self._redis, names, args, wait=self._wait, mark=keys.mark)

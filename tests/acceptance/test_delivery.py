@@ -10,8 +10,10 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.card import pack
+from bot.slack.audience import Audience
 from bot.slack.client import Slack
 from bot.slack.delivery import POSTS, Delivery
+from bot.slack.directory import SlackDirectory
 from core.agenda import TryAgain, Worker
 from core.embedded import EmbeddedServer
 from tests.acceptance.world import Json, World, front, said
@@ -246,7 +248,8 @@ async def test_a_decision_from_a_modal_stands_also_when_slack_does_not_redraw_it
 
 def delivery(world: World) -> Delivery:
     client = AsyncWebClient(token="xoxb-test", base_url=world.slack.api_url)
-    return Delivery(world.replicas[0].engine, Slack(client))
+    engine = world.replicas[0].engine
+    return Delivery(engine, Slack(client), Audience(engine, SlackDirectory(client)))
 
 
 def many(world: World, count: int) -> Json:

@@ -37,10 +37,10 @@ def said(result: Result) -> Json:
     return result.message
 
 
-def subscribed() -> list[str]:
-    """The events that the app's manifest asks Slack for."""
-    manifest = yaml.safe_load((Path(__file__).parents[2] / "manifest.yml").read_text("utf-8"))
-    return list(manifest["settings"]["event_subscriptions"]["bot_events"])
+def app_manifest() -> Json:
+    """The manifest that people make the Slack app from."""
+    found: Json = yaml.safe_load((Path(__file__).parents[2] / "manifest.yml").read_text("utf-8"))
+    return found
 
 
 class World:
@@ -48,7 +48,7 @@ class World:
 
     def __init__(self, slack: LocalSlack, mode: str, redis_url: str, folder: Path) -> None:
         self.slack = slack
-        slack.app.events = frozenset(subscribed())
+        slack.install(app_manifest())
         self.mode = mode
         self.redis_url = redis_url
         self.folder = folder
@@ -122,7 +122,7 @@ class World:
         try:
             async for key in client.scan_iter("ag:*:agenda"):
                 for member in await client.zrange(key, 0, -1):
-                    if member.startswith(("card:", "remind:")):
+                    if member.startswith(("card:", "remind:", "notice:")):
                         await client.zadd(key, {member: 0})
         finally:
             await client.aclose()
@@ -201,7 +201,7 @@ class World:
         return [
             element["text"]["text"].removesuffix("…")
             for message in self.parts(run, copy)
-            for block in message["blocks"]
+            for block in message.get("blocks", ())
             for element in block.get("elements", ())
             if element["type"] == "button"
         ]

@@ -17,9 +17,9 @@ from core.policy import Key
 from core.requests import RunRequest
 from core.runs import Run
 from core.store import lua
-from tests.bench.rows import TASKS, Row, percentile, rate
+from tests.bench.rows import Row, percentile, rate
 from tests.conftest import ANA
-from tests.runs import FOCUSED, run_request
+from tests.runs import FOCUSED, question_call, run_request
 
 CI = Key(key="ci")
 LONE = {"place": None, "policy": {"responders": ["anyone", "key:ci"]}}
@@ -64,64 +64,86 @@ class Heard:
         return ["missing", -1]
 
 
-async def against_the_bare_script(engine: ResumeEngine, client: Any, count: int) -> AsyncIterator[Row]:
-    """Read, check, policy and commit, against the commit's EVALSHA alone on a redis-py client of its own."""
-    runs = await opened(engine, 2 * count)
+async def against_the_bare_script(
+    engine: ResumeEngine, client: Any, count: int, rounds: int
+) -> AsyncIterator[Row]:
+    """Read, check, policy and commit, against the commit's EVALSHA alone on a redis-py client of its own.
+
+    The best of rounds in which all of them take turns: what else the machine does meanwhile is then in none of them.
+    """
+    request = run_request(**LONE)
+    best: dict[str, float] = {}
+
+    def keep(name: str, found: float) -> None:
+        best[name] = max(found, best.get(name, 0))
+
+    for _ in range(rounds):
+        runs = await opened(engine, 2 * count)
+        keep("EVALSHA", await _bare(engine, client, runs[:count]))
+        keep("decide, 50 tasks", await rate(partial(decide, engine, run) for run in runs[count:]))
+        keep("suspend, 50 tasks", await rate([partial(engine.suspend, request, owner="ci")] * count))
+        start = time.perf_counter()
+        claimed = []
+        while batch := await engine.resumes.claim("api", limit=100, wait_s=0, lease_s=600):
+            claimed += batch
+        keep("claim, 100 at a time", len(claimed) / (time.perf_counter() - start))
+        acks = (partial(engine.resumes.ack, r.run.id, r.lease, by=CI) for r in claimed)
+        keep("ack, 50 tasks", await rate(acks))
+    baseline = best.pop("EVALSHA")
+    for name, found in best.items():
+        bound = 0.6 if name.startswith("decide") else None
+        yield Row(name, f"{found:,.0f}/s", f"EVALSHA {baseline:,.0f}/s", found / baseline, bound)
+
+
+async def _bare(engine: ResumeEngine, client: Any, runs: list[Run]) -> float:
+    """The rate of the commit alone: the same calls of the script, on the same runs, without what leads to them."""
     heard, script = Heard(), lua.DECIDE
     lua.DECIDE = heard  # type: ignore[assignment]
-    for run in runs[:count]:
-        with contextlib.suppress(NotFound):  # what it says to a script that did nothing
-            await decide(engine, run)
-    lua.DECIDE = script
+    try:
+        for run in runs:
+            with contextlib.suppress(NotFound):  # what it says to a script that did nothing
+                await decide(engine, run)
+    finally:
+        lua.DECIDE = script
     await script(client, *heard.calls[0])
 
     async def bare(keys: list[str], args: list[Any]) -> None:
         await client.evalsha(script.sha, len(keys), *keys, *args)
 
-    baseline = await rate(partial(bare, *call) for call in heard.calls[1:])
-    measured = await rate(partial(decide, engine, run) for run in runs[count:])
-    yield Row(
-        "decide, 50 tasks", f"{measured:,.0f}/s", f"EVALSHA {baseline:,.0f}/s", measured / baseline, 0.6
-    )
-
-    request = run_request(**LONE)
-    made = await rate([partial(engine.suspend, request, owner="ci")] * count)
-    yield Row("suspend, 50 tasks", f"{made:,.0f}/s", f"EVALSHA {baseline:,.0f}/s", made / baseline)
-
-    start = time.perf_counter()
-    claimed = []
-    while batch := await engine.resumes.claim("api", limit=100, wait_s=0, lease_s=600):
-        claimed += batch
-    taken = len(claimed) / (time.perf_counter() - start)
-    yield Row("claim, 100 at a time", f"{taken:,.0f}/s", f"EVALSHA {baseline:,.0f}/s", taken / baseline)
-    acked = await rate(partial(engine.resumes.ack, r.run.id, r.lease, by=CI) for r in claimed)
-    yield Row("ack, 50 tasks", f"{acked:,.0f}/s", f"EVALSHA {baseline:,.0f}/s", acked / baseline)
+    return await rate(partial(bare, *call) for call in heard.calls[1:])
 
 
-async def in_a_crowd(engine: ResumeEngine, few: int, many: int) -> AsyncIterator[Row]:
+async def in_a_crowd(engine: ResumeEngine, few: int, many: int, rounds: int) -> AsyncIterator[Row]:
     """Suspend, decide and list with many pending gates against few."""
     crowd = run_request(host="crowd", policy={"responders": ["U8"]}, timeout_s=30 * 86400)
     mine = run_request(
         host="mine", policy={"responders": ["U7"]}, place={"channel": "C7"}, timeout_s=30 * 86400
     )
-    await opened(engine, 200, mine)
+    await opened(engine, min(200, few), mine)
     await opened(engine, few, crowd)
-    before = await _costs(engine)
+    before = await _costs(engine, rounds)
     await opened(engine, many - few, crowd)
-    after = await _costs(engine)
+    after = await _costs(engine, rounds)
     for name, was in before.items():
         now = after[name]
         sizes = f"{many:,} against {few:,} pending"
         yield Row(f"{name}, {sizes}", f"{now * 1e6:,.0f} us", f"{was * 1e6:,.0f} us", now / was, 1.1, False)
 
 
-async def _costs(engine: ResumeEngine) -> dict[str, float]:
-    request, count = run_request(**LONE), 1000
-    found = {"suspend": 1 / await rate([partial(engine.suspend, request, owner="ci")] * count)}
-    runs = await opened(engine, count)
-    found["decide"] = 1 / await rate(partial(decide, engine, run) for run in runs)
-    for name in ("by:U7", "channel:C7", "host:mine"):
-        found[f"list 50 by {name}"] = 1 / await rate([partial(_page, engine, name)] * 40, tasks=1)
+async def _costs(engine: ResumeEngine, rounds: int) -> dict[str, float]:
+    """Seconds each thing takes, the best of some rounds."""
+    request, count = run_request(**LONE), 200
+    found: dict[str, float] = {}
+    for _ in range(rounds):
+        made = 1 / await rate([partial(engine.suspend, request, owner="ci")] * count)
+        found["suspend"] = min(made, found.get("suspend", made))
+        runs = await opened(engine, count)
+        took = 1 / await rate(partial(decide, engine, run) for run in runs)
+        found["decide"] = min(took, found.get("decide", took))
+        for name in ("by:U7", "channel:C7", "host:mine"):
+            what = f"list 50 by {name.partition(':')[0].replace('by', 'user')}"
+            took = 1 / await rate([partial(_page, engine, name)] * 4, tasks=1)
+            found[what] = min(took, found.get(what, took))
     return found
 
 
@@ -154,8 +176,6 @@ async def memory(engine: ResumeEngine, client: Any, count: int) -> AsyncIterator
 
 
 def _calls(count: int) -> list[dict[str, Any]]:
-    from tests.runs import question_call
-
     return [question_call(f"q{i}") for i in range(count)]
 
 
@@ -168,14 +188,14 @@ async def due_at_once(engine: ResumeEngine, count: int) -> AsyncIterator[Row]:
     while await worker.run_once():
         pass
     took = time.perf_counter() - start
-    bound = 10 * count / 100_000
+    bound = max(10 * count / 100_000, 0.1)
     name = f"{count:,} gates due in one second"
     yield Row(name, f"all expired in {took:.1f} s", f"{bound:.1f} s", took / bound, 1.0, False)
 
 
-async def due_steadily(engine: ResumeEngine, seconds: int) -> AsyncIterator[Row]:
-    """A thousand gates a second, each due 2 s after it was opened, while one worker runs: how late is each heard of?"""
-    request, late, heard, slots = run_request(**LONE, timeout_s=2), [], [], 10 * seconds
+async def due_steadily(engine: ResumeEngine, seconds: float, each: int = 100) -> AsyncIterator[Row]:
+    """Ten times ``each`` gates a second, each due 2 s after it was opened, one worker: how late is each heard of?"""
+    request, late, heard, slots = run_request(**LONE, timeout_s=2), [], [], round(10 * seconds)
 
     async def hear(run: Run) -> None:
         with engine.bell.heard(f"run:{run.id}") as rung:
@@ -192,7 +212,7 @@ async def due_steadily(engine: ResumeEngine, seconds: int) -> AsyncIterator[Row]
     start = time.perf_counter()
     for slot in range(slots):
         await asyncio.sleep(max(0, start + slot / 10 - time.perf_counter()))
-        heard += [asyncio.create_task(hear(run)) for run in await opened(engine, 100, request)]
+        heard += [asyncio.create_task(hear(run)) for run in await opened(engine, each, request)]
     rate_due = len(heard) / (time.perf_counter() - start)
     await asyncio.gather(*heard)
     await worker.stop(1)
@@ -212,14 +232,3 @@ async def hand_over(engine: ResumeEngine, count: int) -> AsyncIterator[Row]:
         late.append((time.perf_counter() - start) * 1000)
     p50 = percentile(late, 0.5)
     yield Row("commit to claimed by a waiting host, p50", f"{p50:.1f} ms", "5 ms", p50 / 5, 1.0, False)
-
-
-__all__ = [
-    "TASKS",
-    "against_the_bare_script",
-    "due_at_once",
-    "due_steadily",
-    "hand_over",
-    "in_a_crowd",
-    "memory",
-]

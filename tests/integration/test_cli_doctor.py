@@ -92,10 +92,10 @@ async def test_a_sound_set_up_has_no_fault(doctor: Shell) -> None:
     assert said.code == 0
     names = [
         *("settings", "store", "append only", "fsync", "eviction", "replicas", "clock", "partitions"),
-        *("bot token", "scopes", "app token", "port"),
+        *("bot token", "scopes", "app token", "manifest", "port"),
     ]
     assert [text[7:18].strip() for text in said.lines] == names
-    assert [text[:5].strip() for text in said.lines] == ["ok"] * 9 + ["?", "ok", "ok"]
+    assert [text[:5].strip() for text in said.lines] == ["ok"] * 9 + ["?", "ok", "?", "ok"]
     assert "cannot tell: this Slack names none" in line(said, "scopes")
 
 

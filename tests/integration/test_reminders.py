@@ -13,14 +13,16 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.limits import check_message
 from bot.sandbox.slack import LocalSlack
+from bot.slack.audience import Audience
 from bot.slack.client import Slack
 from bot.slack.delivery import Delivery
+from bot.slack.directory import SlackDirectory
 from bot.slack.reminders import Reminders, reminder
 from core.agenda import TryAgain, Worker
 from core.engine import ResumeEngine
+from core.policy import Key
 from core.runs import Run
 from core.store.keys import Keys
-from tests.conftest import ANA
 from tests.runs import approval, run_request
 
 START = "2026-01-05T09:00:00Z"
@@ -32,19 +34,20 @@ class Desk:
     def __init__(self, engine: ResumeEngine, slack: LocalSlack, client: AsyncWebClient) -> None:
         self.engine = engine
         self.slack = slack
-        self.channel = slack.add_channel("ops", [slack.add_user("ana")])
+        self.ana = slack.add_user("ana")
+        self.channel = slack.add_channel("ops", [self.ana])
         api = Slack(client)
         self.reminders = Reminders(engine, api)
         handlers = {
-            "card": Delivery(engine, api).card,
+            "card": Delivery(engine, api, Audience(engine, SlackDirectory(client))).card,
             "remind": self.reminders.remind,
         }
         self.worker = Worker(engine.store, engine.bell, handlers)
 
     async def opened(self, *after_s: int, **more: Any) -> Run:
         """A run with these reminders, its card in the channel."""
-        place = {"channel": self.channel}
-        request = run_request([], [approval()], place=place, remind_after_s=list(after_s), **more)
+        more = {"place": {"channel": self.channel}, "policy": {"approvers": [self.ana]}, **more}
+        request = run_request([], [approval()], remind_after_s=list(after_s), **more)
         run, _ = await self.engine.suspend(request, owner="ci")
         await self.worker.run_once()
         return run
@@ -120,7 +123,7 @@ async def test_a_reminder_waits_for_its_card_and_for_slack(desk: Desk) -> None:
 async def test_nothing_reminds_of_what_is_settled_or_gone(desk: Desk) -> None:
     with freeze_time(START, real_asyncio=True) as clock:
         run = await desk.opened(60)
-        await desk.engine.cancel(run.id, None, by=ANA, via="api")
+        await desk.engine.cancel(run.id, None, by=Key(key="ci"), via="api")
         clock.tick(timedelta(seconds=61))
         await desk.worker.run_once()
         await desk.reminders.remind(run.id, 1)

@@ -81,6 +81,7 @@ async def test_a_batch_is_opened_as_it_is_and_answered_in_one_step(
     assert any("not from there" in text for text in heard)
 
 
+@pytest.mark.slow
 async def test_an_approval_runs_the_tool(engine: ResumeEngine, a13n: A13n, found: Found) -> None:
     waiting = await a13n.turn([FETCH])
     async with desk_before(engine, a13n.config()):
@@ -94,6 +95,7 @@ async def test_an_approval_runs_the_tool(engine: ResumeEngine, a13n: A13n, found
     }
 
 
+@pytest.mark.slow
 async def test_silence_is_an_explicit_failure_for_each_of_them(
     engine: ResumeEngine, a13n: A13n, found: Found
 ) -> None:
@@ -106,6 +108,7 @@ async def test_silence_is_an_explicit_failure_for_each_of_them(
     assert "Undeliverable: is_archived" in fetched
 
 
+@pytest.mark.slow
 async def test_the_longest_reasons_are_taken(engine: ResumeEngine, a13n: A13n, found: Found) -> None:
     waiting = await a13n.turn([ASK, FETCH])
     async with desk_before(engine, a13n.config()):
@@ -116,6 +119,7 @@ async def test_the_longest_reasons_are_taken(engine: ResumeEngine, a13n: A13n, f
         assert len(await a13n.heard(waiting)) == 2
 
 
+@pytest.mark.slow
 async def test_what_waits_again_is_a_run_of_its_own_and_found_at_once(
     engine: ResumeEngine, a13n: A13n, found: Found
 ) -> None:
@@ -145,6 +149,7 @@ async def test_a_successor_that_failed_is_decided_again_by_people_under_another_
     assert [r["status"] for r in await a13n.runs(waiting)].count("failed") == 1
 
 
+@pytest.mark.slow
 async def test_what_nobody_decided_and_then_failed_is_a_dead_letter(
     engine: ResumeEngine, a13n: A13n, found: Found
 ) -> None:
@@ -178,6 +183,7 @@ async def test_a_reply_that_was_lost_is_told_again_and_answers_nothing_twice(
     assert len(await a13n.runs(waiting)) == 2
 
 
+@pytest.mark.slow
 async def test_what_somebody_else_answered_is_superseded(
     engine: ResumeEngine, a13n: A13n, found: Found
 ) -> None:
@@ -191,6 +197,7 @@ async def test_what_somebody_else_answered_is_superseded(
     assert len(await a13n.runs(waiting)) == 2
 
 
+@pytest.mark.slow
 async def test_an_answer_that_comes_second_is_lost_and_says_so(
     engine: ResumeEngine, a13n: A13n, found: Found
 ) -> None:
@@ -206,6 +213,7 @@ async def test_an_answer_that_comes_second_is_lost_and_says_so(
     assert len(await a13n.runs(waiting)) == 2
 
 
+@pytest.mark.slow
 async def test_an_archived_thread_closes_its_card_and_refuses_what_was_decided(
     engine: ResumeEngine, a13n: A13n, found: Found
 ) -> None:
@@ -223,6 +231,7 @@ async def test_an_archived_thread_closes_its_card_and_refuses_what_was_decided(
     assert "The thread is archived in a13n" in (failed.error or "")
 
 
+@pytest.mark.slow
 async def test_an_archived_agent_is_named_and_the_same_decision_goes_through_afterwards(
     engine: ResumeEngine, a13n: A13n, found: Found
 ) -> None:
@@ -241,6 +250,7 @@ async def test_an_archived_agent_is_named_and_the_same_decision_goes_through_aft
         await a13n.heard(waiting)
 
 
+@pytest.mark.slow
 async def test_a_wait_behind_a_later_run_of_its_session_stays_open(
     engine: ResumeEngine, a13n: A13n, found: Found
 ) -> None:
@@ -258,6 +268,7 @@ async def test_a_wait_behind_a_later_run_of_its_session_stays_open(
         assert desk.problem is None
 
 
+@pytest.mark.slow
 async def test_other_agents_and_client_tools_are_left_alone_when_told_so(
     engine: ResumeEngine, a13n: A13n, found: Found
 ) -> None:
@@ -274,6 +285,7 @@ async def test_other_agents_and_client_tools_are_left_alone_when_told_so(
         assert desk.problem is None
 
 
+@pytest.mark.slow
 async def test_several_desks_open_and_answer_once(engine: ResumeEngine, a13n: A13n, found: Found) -> None:
     waiting = [await a13n.turn([FETCH]) for _ in range(3)]
     config = a13n.config()
@@ -286,6 +298,7 @@ async def test_several_desks_open_and_answer_once(engine: ResumeEngine, a13n: A1
         assert len(await a13n.runs(run)) == 2
 
 
+@pytest.mark.slow
 async def test_a_service_that_is_away_is_a_problem_with_a_name(engine: ResumeEngine, a13n: A13n) -> None:
     async with desk_before(engine, a13n.config(url="http://127.0.0.1:9")) as desk:
         async with asyncio.timeout(PATIENCE_S):
@@ -317,6 +330,7 @@ async def test_a_delivery_opens_what_waits(
     assert run.doc.external_id == waiting["id"]
 
 
+@pytest.mark.slow
 async def test_a_delivery_counts_once_and_only_if_it_is_the_service_s_own(
     engine: ResumeEngine, a13n: A13n, found: Found, door: TestServer
 ) -> None:

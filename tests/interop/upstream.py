@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from uv import find_uv_bin
 
 CACHE = Path(__file__).parents[2] / ".interop"
 READY_S = 90
@@ -52,10 +53,15 @@ def environment(name: str, minor: int, requirements: Sequence[str]) -> Path:
     folder = CACHE / f"{name}-{stamp}"
     if not (folder / "complete").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([interpreter, "-m", "venv", str(folder)], check=True, timeout=INSTALL_S)
-        pip = [str(folder / "bin" / "pip"), "install", "-q", *requirements]
-        done = subprocess.run(pip, capture_output=True, text=True, check=False, timeout=INSTALL_S)
-        assert done.returncode == 0, done.stderr
+        uv, own = find_uv_bin(), str(folder / "bin" / "python")
+        for command in (
+            ["venv", "--python", interpreter, str(folder)],
+            ["pip", "install", "--python", own, *requirements],
+        ):
+            done = subprocess.run(
+                [uv, *command], capture_output=True, text=True, check=False, timeout=INSTALL_S
+            )
+            assert done.returncode == 0, done.stderr
         (folder / "complete").touch()
     return folder
 

@@ -14,8 +14,9 @@ from bot.cards import controls as c
 from bot.cards import modals
 from bot.cards.aloud import name, told_apart
 from bot.cards.blocks import button, row
-from bot.cards.inbox import Waiting, inbox_blocks
+from bot.cards.inbox import Waiting, list_page
 from bot.cards.limits import ACCESSIBILITY_LABEL, check_message
+from bot.cards.queries import Query, Which
 from bot.cards.settled import settled_line
 from bot.words import LANGUAGES
 from core.gates import Outcome
@@ -90,14 +91,15 @@ def test_menus_of_several_questions_say_for_which_they_are() -> None:
     assert typed(alone, "multi_static_select")[0]["placeholder"]["text"] == words.CHOOSE_SOME
 
 
-def test_a_list_says_what_each_of_its_buttons_opens() -> None:
+def test_a_list_says_what_each_of_its_buttons_is_about() -> None:
     run = stored(body([], [approval("a"), approval("b")], title="Nightly"))
     waiting = [Waiting(run, gate, "https://slack.test/p1") for gate in run.gates]
-    blocks = inbox_blocks("Open gates", waiting, [])
-    first, second = heard(blocks)
-    assert first == "Open: Nightly · Approval needed: delete_file (1)"
-    assert second.endswith("(2)")
-    assert check_message({"text": "x", "blocks": blocks}) == []
+    page = list_page(Query(Which.ALL), waiting, [], admin=False, further=None)
+    names = heard(page.blocks)
+    assert len(set(names)) == len(names) == 4
+    about = "Nightly · Approval needed: delete_file"
+    assert names[:2] == [f"{words.DECIDE[:-1]}: {about} (1)", f"{words.OPEN_CARD}: {about} (1)"]
+    assert check_message({"text": "x", "blocks": page.blocks}) == []
 
 
 def test_a_name_of_whatever_length_is_legal_and_shows_what_cannot_be_seen() -> None:

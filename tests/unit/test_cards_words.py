@@ -225,7 +225,10 @@ APPROVERS = ["U1", "T2:U9", "S1", "channel", "anyone", "key:ci"]
 
 def test_an_approval_names_its_approvers() -> None:
     run = stored(body([], [approval("a")], policy={"approvers": APPROVERS}))
-    named = "<@U1>, <@U9>, <!subteam^S1>, members of this channel, anyone in this workspace, API key `ci`"
+    named = (
+        "<@U1>, <@U9>, <!subteam^S1>, members of the channel it was asked in, "
+        "anyone in this workspace, API key `ci`"
+    )
     assert f"Approvers: {named} · " in said(only(run))
     assert "Approvers" not in said(only(ended(run, Outcome.APPROVED, "", ANA)))
 

@@ -46,7 +46,7 @@ def test_a_secret_may_stand_in_a_file_of_its_own_and_is_shown_nowhere(tmp_path: 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[motos.prod]\n", "there are no hosts [motos.…]; wanted a13n, motus"),
+        ("[motos.prod]\n", "there are no hosts [motos.…]; wanted a13n, motus, looprig"),
         ("motus = 1\n", "motus: wanted blocks [motus.NAME]"),
         ("[motus]\nurl = 'x'\n", "[motus] url: wanted blocks [motus.NAME]"),
         ("[motus.Prod]\nurl = 'http://a'\n", "[motus.Prod]: wanted a name of 1 to 40 of a-z 0-9 . _ -"),

@@ -18,7 +18,7 @@ def names(**more: object) -> set[str]:
 def test_a_run_stands_by_host_channel_and_everybody_it_names() -> None:
     policy = {"approvers": ["U1", "T2:U9", "S1", "key:ci"], "responders": ["channel", "U5"]}
     found = names(policy=policy, requester={"team": "T1", "user": "U7"}, host="demo")
-    assert found == {"host:demo", "channel:C1", "by:U1", "by:T2:U9", "by:U5", "by:T1:U7"}
+    assert found == {"host:demo", "channel:C1", "by:U1", "by:T2:U9", "by:U5", "for:T1:U7"}
 
 
 def test_admins_and_the_place_of_an_escalation_count() -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 import bot
+from bot.app import build_app
 from bot.listeners.commands import COMMAND
 from bot.manifest import (
     APP_SCOPES,
@@ -23,6 +27,8 @@ from bot.manifest import (
     public_url,
     written,
 )
+from bot.sandbox.scopes import KINDS, NEEDED
+from core.engine import ResumeEngine
 from core.settings import SettingsError
 
 BOT = Path(bot.__file__).parent
@@ -48,13 +54,51 @@ def web_api() -> dict[str, str]:
     }
 
 
-def registered(kind: str) -> set[str]:
-    """What Bolt's `app.event("…")` and the like are given as a literal."""
-    return {
-        str(node.args[0].value)
-        for name, node in calls()
-        if name == kind and node.args and isinstance(node.args[0], ast.Constant)
-    }
+class Listening(AsyncApp):
+    """The real app, which notes down what its listeners are for."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        self.heard: list[tuple[str, Any]] = []
+        super().__init__(*args, **more)
+
+    def event(self, event: Any, *args: Any, **more: Any) -> Any:
+        self.heard.append(("event", event))
+        return super().event(event, *args, **more)
+
+    def message(self, *args: Any, **more: Any) -> Any:
+        self.heard.append(("event", "message"))
+        return super().message(*args, **more)
+
+    def command(self, command: Any, *args: Any, **more: Any) -> Any:
+        self.heard.append(("command", command))
+        return super().command(command, *args, **more)
+
+    def shortcut(self, constraints: Any, *args: Any, **more: Any) -> Any:
+        self.heard.append(("shortcut", constraints))
+        return super().shortcut(constraints, *args, **more)
+
+    def global_shortcut(self, callback_id: Any, *args: Any, **more: Any) -> Any:
+        self.heard.append(("global", callback_id))
+        return super().global_shortcut(callback_id, *args, **more)
+
+    def message_shortcut(self, callback_id: Any, *args: Any, **more: Any) -> Any:
+        self.heard.append(("message", callback_id))
+        return super().message_shortcut(callback_id, *args, **more)
+
+
+@pytest.fixture
+async def heard(
+    monkeypatch: pytest.MonkeyPatch, new_engine: Callable[..., ResumeEngine]
+) -> list[tuple[str, Any]]:
+    """What the real app listens to, as kinds and names; what it only acknowledges (a pattern for all) left out."""
+    monkeypatch.setattr("bot.app.AsyncApp", Listening)
+    app = build_app(new_engine(), AsyncWebClient("xoxb-test"), signing_secret="s")
+    assert isinstance(app, Listening)
+    return [(kind, name) for kind, name in app.heard if not isinstance(name, re.Pattern)]
+
+
+def names(heard: list[tuple[str, Any]], kind: str) -> set[Any]:
+    return {name["type"] if isinstance(name, dict) else name for found, name in heard if found == kind}
 
 
 def test_manifest_yml_is_what_the_command_prints() -> None:
@@ -73,18 +117,40 @@ def test_the_tables_of_scopes_have_exactly_the_methods_that_the_bot_calls() -> N
 def test_the_manifest_asks_for_the_scopes_of_those_methods_and_no_more() -> None:
     asked = manifest(EXAMPLE_URL)["oauth_config"]["scopes"]["bot"]
     assert asked == bot_scopes()
-    assert set(asked) == {"commands"} | {scope for scopes in SCOPES.values() for scope in scopes}
+    wanted = [*SCOPES.values(), *EVENTS.values()]
+    assert set(asked) == {"commands"} | {scope for scopes in wanted for scope in scopes}
 
 
-def test_every_event_that_is_listened_to_is_subscribed_and_no_other() -> None:
-    assert registered("event") == set(EVENTS)
-    assert manifest(EXAMPLE_URL)["settings"]["event_subscriptions"]["bot_events"] == list(EVENTS)
+def test_the_local_slack_knows_the_scope_of_each_method_that_the_bot_calls() -> None:
+    for name, scopes in SCOPES.items():
+        scope = NEEDED.get(name)
+        kinds = (*KINDS.values(), "mpim") if scope and "{kind}" in scope else ("",)
+        assert set(scopes) == {scope.format(kind=kind) for kind in kinds if scope}, name
 
 
-def test_the_slash_command_and_the_home_tab_are_there() -> None:
-    features = manifest(EXAMPLE_URL)["features"]
-    assert [command["command"] for command in features["slash_commands"]] == [COMMAND]
-    assert features["app_home"]["home_tab_enabled"]
+def test_every_event_that_is_listened_to_is_subscribed_and_no_other(heard: list[tuple[str, Any]]) -> None:
+    subscribed = manifest(EXAMPLE_URL)["settings"]["event_subscriptions"]["bot_events"]
+    assert subscribed == list(EVENTS)
+    # messages are subscribed to by the kind of their conversation
+    assert {event.partition(".")[0] for event in subscribed} == names(heard, "event")
+
+
+def test_every_command_that_is_listened_to_is_there_and_no_other(heard: list[tuple[str, Any]]) -> None:
+    made = manifest(EXAMPLE_URL)["features"]["slash_commands"]
+    assert {command["command"] for command in made} == names(heard, "command") == {COMMAND}
+
+
+def test_every_shortcut_that_is_listened_to_is_there_and_no_other(heard: list[tuple[str, Any]]) -> None:
+    made = manifest(EXAMPLE_URL)["features"].get("shortcuts", [])
+    by_kind = {kind: {s["callback_id"] for s in made if s["type"] == kind} for kind in ("global", "message")}
+    either = names(heard, "shortcut")
+    assert by_kind["global"] | by_kind["message"] == either | names(heard, "global") | names(heard, "message")
+    assert by_kind["global"] - either == names(heard, "global") - either
+    assert by_kind["message"] - either == names(heard, "message") - either
+
+
+def test_the_home_tab_is_there() -> None:
+    assert manifest(EXAMPLE_URL)["features"]["app_home"]["home_tab_enabled"]
 
 
 def test_over_http_all_of_slack_comes_to_the_one_door() -> None:

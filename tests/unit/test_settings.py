@@ -62,6 +62,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "ASKGATE_BIND": "[::1]:0",
         "ASKGATE_API_KEYS": f"agent={SECRET}, ci.2 = {SECRET}=x=",
         "ASKGATE_DEFAULT_CHANNEL": "C0123",
+        "ASKGATE_FALLBACK_CHANNEL": "C0456",
         "ASKGATE_DEFAULT_TIMEOUT_S": "60",
         "ASKGATE_ADMINS": "U1, T1:U2,S3,",
         "ASKGATE_HOSTS": str(hosts),
@@ -92,7 +93,8 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "agent": SECRET,
         "ci.2": f"{SECRET}=x=",
     }
-    assert (settings.default_channel, settings.default_timeout_s) == ("C0123", 60)
+    assert (settings.default_channel, settings.fallback_channel) == ("C0123", "C0456")
+    assert settings.default_timeout_s == 60
     assert settings.admins == ("U1", "T1:U2", "S3")
     assert settings.hosts == hosts
     assert settings.callback_allow == (

@@ -73,6 +73,8 @@ class Call:
     app: App
     args: Arguments
     headers: dict[str, str] = field(default_factory=dict)
+    json_body: bool = False
+    """Whether the arguments came as JSON, which some methods do not take."""
 
     def channel(self, name: str = "channel", *, member: bool = True) -> Channel:
         """The conversation an argument names, if the app may know it; else Slack's refusal."""

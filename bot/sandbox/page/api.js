@@ -48,6 +48,7 @@ export async function submitView(viewId, values) {
 
 export const closeView = (viewId) => post("/ui/close", { view_id: viewId });
 export const openHome = () => post("/ui/home", {});
+export const skip = (seconds) => post("/ui/skip", { seconds });
 export const markRead = (channel) => post("/ui/read", { channel });
 export const openDm = (userId) => post("/ui/dm", { with: userId });
 
@@ -55,6 +56,9 @@ export const openDm = (userId) => post("/ui/dm", { with: userId });
 export function say(channel, text, threadTs) {
   return post("/ui/say", threadTs ? { channel, text, thread_ts: threadTs } : { channel, text });
 }
+
+/** Run a shortcut by its callback id; `on` is `{channel, ts}` of a message for a message shortcut. */
+export const runShortcut = (callbackId, on) => post("/ui/shortcut", { callback_id: callbackId, ...on });
 
 const RETRY_MS = 1000;
 

@@ -9,6 +9,7 @@ import { adoptLink, go, linkedPlace, readPlace, settle } from "./place.js";
 import { tidyPopups } from "./popup.js";
 import { renderPerson, renderRail, renderSidebar } from "./sidebar.js";
 import { makeThread } from "./thread.js";
+import { renderTime, startTime } from "./time.js";
 import { channelOf, homeApp, learn, messagesIn, people, userOf, world } from "./world.js";
 
 const RETRY_MS = 1000;
@@ -59,6 +60,7 @@ function render() {
   );
   renderModal();
   tidyPopups();
+  renderTime();
   seeChannel(place.in);
   document.title = `${titleOf(place)} - ${world.state.team.name || "Local Slack"}`;
 }
@@ -168,4 +170,5 @@ document.addEventListener("click", (event) => {
 document.addEventListener("visibilitychange", render);
 document.addEventListener("control-released", () => queueMicrotask(render));
 startModals(reloadSafely);
+startTime(at("time"), reloadSafely);
 enter().then(() => linkedTs && showMessage(linkedTs));

@@ -1,12 +1,14 @@
 // One message: who, when, what, and the way into its thread.
 
+import { runShortcut } from "./api.js";
 import { avatar } from "./avatar.js";
 import { patchBlocks } from "./blocks.js";
 import { clock, lastReply, tsDate } from "./dates.js";
 import { el, renderOnce } from "./dom.js";
-import { icon } from "./icons.js";
+import { dots, icon } from "./icons.js";
+import { attachMenu } from "./menu.js";
 import { go } from "./place.js";
-import { displayName, repliesTo, userOf } from "./world.js";
+import { displayName, repliesTo, userOf, world } from "./world.js";
 
 const FACES_SHOWN = 3;
 
@@ -26,6 +28,7 @@ export function makeMessage(message, { channel, inThread, onDismiss }) {
   const author = userOf(message.user);
   const time = tsDate(message.ts);
   const body = el("div", { class: "message-body" });
+  const files = el("div", { class: "message-files" });
   const note = el("div", { class: "message-note" });
   const footer = el("div", { class: "message-footer" });
   const head = el(
@@ -39,7 +42,7 @@ export function makeMessage(message, { channel, inThread, onDismiss }) {
       clock(time),
     ),
   );
-  const content = el("div", { class: "message-content" }, head, body, note, footer);
+  const content = el("div", { class: "message-content" }, head, body, files, note, footer);
   const gutter = el(
     "div",
     { class: "gutter" },
@@ -56,7 +59,7 @@ export function makeMessage(message, { channel, inThread, onDismiss }) {
     },
     message.ephemeral ? privateNote(() => onDismiss(message)) : null,
     el("div", { class: "message-row" }, gutter, content),
-    inThread || message.ephemeral ? null : toolbar(message),
+    message.ephemeral ? null : toolbar(message, channel, inThread),
   );
   node.classList.toggle("private", Boolean(message.ephemeral));
   const container = {
@@ -65,7 +68,7 @@ export function makeMessage(message, { channel, inThread, onDismiss }) {
     ts: message.ts,
     ...(message.ephemeral ? { ephemeral: true } : {}),
   };
-  parts.set(node, { body, note, footer, inThread, surface: { kind: "message", container } });
+  parts.set(node, { body, files, note, footer, inThread, surface: { kind: "message", container } });
   updateMessage(node, message);
   return node;
 }
@@ -75,7 +78,7 @@ const textType = (message) => (message.mrkdwn === false && !message.deleted ? "u
 
 /** Bring a message's node up to date. */
 export function updateMessage(node, message) {
-  const { body, note, footer, inThread, surface } = parts.get(node);
+  const { body, files, note, footer, inThread, surface } = parts.get(node);
   node.classList.toggle("compact", Boolean(message.compact));
   const blocks = message.deleted ? [] : (message.blocks ?? []);
   const text = message.deleted ? "_This message was deleted._" : (message.text ?? "");
@@ -86,6 +89,8 @@ export function updateMessage(node, message) {
     surface,
     message.state,
   );
+  const shared = message.deleted ? [] : (message.files ?? []);
+  renderOnce(files, JSON.stringify(shared), () => shared.map(fileLink));
   renderOnce(note, String(Boolean(message.edited)), () =>
     message.edited ? [el("span", { class: "edited" }, "(edited)")] : [],
   );
@@ -97,6 +102,30 @@ export function updateMessage(node, message) {
     replies.map((reply) => reply.user),
   ]);
   renderOnce(footer, signature, () => (message.reply_count ? threadLink(message, replies) : []));
+}
+
+const SIZES = ["bytes", "kB", "MB"];
+
+/** How large a file is, to three digits at most. */
+function sizeText(bytes) {
+  let [size, step] = [bytes, 0];
+  while (size >= 1000 && step < SIZES.length - 1) [size, step] = [size / 1000, step + 1];
+  return `${size < 10 && step ? size.toFixed(1) : Math.round(size)} ${SIZES[step]}`;
+}
+
+/** A file that a message shares: its title, what it is, and the way to it. */
+function fileLink(file) {
+  return el(
+    "a",
+    { class: "file", href: file.permalink, rel: "noopener noreferrer", download: file.name },
+    icon("file"),
+    el(
+      "span",
+      { class: "file-text" },
+      el("span", { class: "file-title" }, file.title),
+      el("span", { class: "file-kind" }, `${file.pretty_type}, ${sizeText(file.size)}`),
+    ),
+  );
 }
 
 function threadLink(message, replies) {
@@ -124,7 +153,25 @@ function privateNote(dismiss) {
   );
 }
 
-function toolbar(message) {
+/** The shortcuts that the apps offer on a message, behind three dots. */
+function shortcutsMenu(message, channel) {
+  const offered = world.state.shortcuts.filter((item) => item.type === "message");
+  if (!offered.length) return null;
+  const button = el(
+    "button",
+    { type: "button", class: "tool", "aria-label": "More actions", title: "More actions" },
+    dots(),
+  );
+  const items = offered.map((item) => ({
+    text: [item.name],
+    description: [item.app],
+    act: () => runShortcut(item.callback_id, { channel, ts: message.ts }),
+  }));
+  attachMenu(button, "More actions", items);
+  return button;
+}
+
+function toolbar(message, channel, inThread) {
   const reply = el(
     "button",
     {
@@ -136,5 +183,5 @@ function toolbar(message) {
     },
     icon("reply"),
   );
-  return el("div", { class: "toolbar" }, reply);
+  return el("div", { class: "toolbar" }, inThread ? null : reply, shortcutsMenu(message, channel));
 }

@@ -1,4 +1,4 @@
-// Menus: static_select, multi_static_select and users_select, as an editable combobox with a listbox.
+// Menus: static_select and users_select, and those of several choices, as an editable combobox with a listbox.
 
 import { changed, hold, makeControl, release } from "./control.js";
 import { confirmed } from "./confirm.js";
@@ -10,7 +10,7 @@ import { displayName, people } from "./world.js";
 
 /** The groups to choose from: `[{label, options: [{value, name, text, description}]}]`. */
 function groupsOf(element) {
-  if (element.type === "users_select") {
+  if (["users_select", "multi_users_select"].includes(element.type)) {
     const named = people().map((user) => [user.id, displayName(user)]);
     const options = named.map(([value, name]) => ({ value, name, text: { type: "plain_text", text: name } }));
     return [{ label: null, options }];

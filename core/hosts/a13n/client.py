@@ -22,11 +22,7 @@ Json = dict[str, Any]
 
 
 class A13nAway(HostAway):
-    """The Service cannot be asked now; ``retry_in_s`` if it said when it can. The message shows no URL."""
-
-    def __init__(self, why: str, retry_in_s: float | None = None) -> None:
-        self.retry_in_s = retry_in_s
-        super().__init__(why)
+    """The Service cannot be asked now."""
 
 
 class A13nRefused(Exception):
@@ -152,12 +148,12 @@ class A13nClient:
             async with self._session.request(
                 method, url, data=body, headers=headers, allow_redirects=False
             ) as answer:
-                return _read(answer.status, answer.headers, await answer.read())
+                return _read(answer.status, await answer.read())
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise A13nAway(f"it cannot be reached ({type(error).__name__})") from error
 
 
-def _read(status: int, headers: Mapping[str, str], body: bytes) -> Json:
+def _read(status: int, body: bytes) -> Json:
     try:
         parsed = json.loads(body)
     except ValueError:
@@ -167,12 +163,8 @@ def _read(status: int, headers: Mapping[str, str], body: bytes) -> Json:
     error = parsed.get("error") if isinstance(parsed, dict) else None
     if status >= 500 or status in _AWAY or not isinstance(error, dict):
         code = f", {error['code']}" if isinstance(error, dict) and "code" in error else ""
-        raise A13nAway(f"it answered {status}{code}", _seconds(headers.get("Retry-After", "")))
+        raise A13nAway(f"it answered {status}{code}")
     raise A13nRefused(status, error)
-
-
-def _seconds(value: str) -> float | None:
-    return float(value) if value.isascii() and value.isdigit() and len(value) < 6 else None
 
 
 def _thread(item: Json) -> Thread:

@@ -12,7 +12,6 @@ from core.gates import Outcome
 from core.hosts.a13n import gates, webhook
 from core.hosts.a13n.client import A13nAway, A13nClient, A13nRefused, Run, Thread
 from core.hosts.base import (
-    RETRY_S,
     AsksAgain,
     Course,
     NotGenuine,
@@ -163,7 +162,7 @@ class A13nHost:
         except gates.TooLarge as error:
             return Reply(Word.REFUSED, str(error))
         except A13nAway as error:
-            return Reply(Word.RETRYABLE, str(error), error.retry_in_s or RETRY_S)
+            return Reply(Word.RETRYABLE, str(error))
         except A13nRefused as error:
             return _refusal(error)
         finally:

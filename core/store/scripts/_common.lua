@@ -1,7 +1,7 @@
 -- Shared by the scripts; put before each of them.
 -- KEYS of a script about one run: 1 run, 2 agenda, 3 its leases, 4 audit, 5 audit head, 6 queue, 7 its leases,
 -- 8 open runs, 9 all runs, 10 the run's trail, 11 settled runs, from 12 on what the script itself needs, then the
--- expiries, then the indexes that the run stands in while it waits.
+-- undeliverable runs, the homes that people look at and the expiries, then the indexes that the run stands in while it waits.
 -- ARGV[1] is a JSON object: now (ms), iso (the same as text), run (id), first_index and last_index (the numbers of the
 -- first and the last of those keys), and what the script needs.
 -- JSON that Lua need not look into is passed as strings and spliced: cjson would turn [] into {} and 1.0 into 1.
@@ -11,7 +11,7 @@ local now = cmd.now
 
 local RUN, AGENDA, LEASES, AUDIT, HEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local QUEUE, QUEUE_LEASES, OPEN, RUNS, TRAIL, SETTLED = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local EXPIRIES = KEYS[cmd.first_index - 1]
+local UNDELIVERABLE, HOMES, EXPIRIES = KEYS[cmd.first_index - 3], KEYS[cmd.first_index - 2], KEYS[cmd.first_index - 1]
 local INDEXES = {}
 for number = cmd.first_index, cmd.last_index do
   INDEXES[number - cmd.first_index + 1] = KEYS[number]
@@ -92,6 +92,29 @@ local function facts()
   return known[RUN]
 end
 
+-- Somebody may have the run on a list in front of them: who that is, the worker finds out.
+local function tell_homes()
+  if redis.call('EXISTS', HOMES) == 1 then
+    schedule(AGENDA, LEASES, 'home:' .. cmd.run, now)
+    bell('due ' .. cmd.partition)
+  end
+end
+
+-- Has the run stand in these indexes too, whose keys the script was given. `names` are theirs, with blanks between. What
+-- somebody else has added meanwhile stays.
+local function stand_in(names)
+  local all = ' ' .. (redis.call('HGET', RUN, 'index') or '') .. ' '
+  for name in string.gmatch(names, '%S+') do
+    if not string.find(all, ' ' .. name .. ' ', 1, true) then
+      all = all .. name .. ' '
+    end
+  end
+  redis.call('HSET', RUN, 'index', string.match(all, '^%s*(.-)%s*$'))
+  for _, index in ipairs(INDEXES) do
+    redis.call('ZADD', index, cmd.made, cmd.run)
+  end
+end
+
 -- Something that a reader could see has changed: count it, bring the card up to date, wake who waits. A script about many
 -- runs names them all at its end.
 local changed_runs = {}
@@ -101,6 +124,7 @@ local function changed()
     schedule(AGENDA, LEASES, 'card:' .. cmd.run, now)
     bell('due ' .. cmd.partition)
   end
+  tell_homes()
   if cmd.others then
     table.insert(changed_runs, cmd.run)
   else
@@ -112,6 +136,9 @@ end
 local function settle(index, outcome, decision, by, via, fields)
   local said = ',"by":' .. by .. ',"from":"' .. via .. '"'
   local events = {{'gate.settled', gate_id(index), said .. ',"outcome":"' .. outcome .. '"' .. fields}}
+  if outcome == 'undeliverable' then
+    redis.call('ZADD', UNDELIVERABLE, now, cmd.run)
+  end
   if redis.call('HINCRBY', RUN, 'open', -1) > 0 then
     redis.call('HSET', RUN, index .. ':status', outcome, index .. ':decision', decision)
     audit_all(events)

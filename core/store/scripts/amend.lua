@@ -1,7 +1,7 @@
 -- Changes who may decide pending gates, or until when. All of it or nothing. KEYS: of a run, then 12 the call's token.
 -- cmd: event, by (JSON text), via, items: [{index, rev, policy (JSON text)?, deadline (ms)?, fields (audit),
 -- void (people whose votes no longer count)?, votes (tokens of the votes that this was found out about)}],
--- flag (a field of the run to set to 1)?, index (the names of the indexes from here on), made (ms).
+-- flag (a field of the run to set to 1)?, placed (from here on the run has a card), index (the names of the indexes from here on), made (ms).
 -- Returns {word, index}: amended | missing | expired | taken | stale.
 if redis.call('EXISTS', RUN) == 0 then
   return {'missing', -1}
@@ -49,12 +49,13 @@ for _, item in ipairs(cmd.items) do
   redis.call('HINCRBY', RUN, item.index .. ':rev', 1)
   audit(cmd.event, gate_id(item.index), ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '"' .. item.fields)
 end
-redis.call('HSET', RUN, 'index', cmd.index)
-for _, index in ipairs(INDEXES) do
-  redis.call('ZADD', index, cmd.made, cmd.run)
-end
+stand_in(cmd.index)
 if cmd.flag then
   redis.call('HSET', RUN, cmd.flag, '1')
+end
+if cmd.placed then
+  redis.call('HSET', RUN, 'placed', '1')
+  facts().placed = true
 end
 local _, earliest = expire_overdue()
 if earliest then

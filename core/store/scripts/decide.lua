@@ -1,5 +1,6 @@
--- Takes one person's word on one or more gates of a run, all of it or nothing.
--- cmd: by (JSON text), via, items: [{index, rev, action, outcome, need (votes that settle it), speaker, person, token,
+-- Takes one person's word on one or more gates of a run, all of it or nothing. KEYS: of a run, then 12 what that person has
+-- said.
+-- cmd: said_most (how many gates are kept there), said_kept (ms, since the newest), by (JSON text), via, items: [{index, rev, action, outcome, need (votes that settle it), speaker, person, token,
 -- vote (JSON text), extra (JSON text behind the decision's first fields), fields (audit),
 -- edit {args, record (JSON texts), fields (audit)}?}]. An edit makes votes on the old arguments void.
 -- Returns {word, index, the run's fields}: settled | voted | again (this very call was heard before), or a refusal: missing | expired |
@@ -69,5 +70,10 @@ for _, item in ipairs(cmd.items) do
       ',"by":' .. cmd.by .. ',"from":"' .. cmd.via .. '","action":"' .. item.action .. '"' .. item.fields)
   end
 end
+for _, item in ipairs(cmd.items) do
+  redis.call('ZADD', KEYS[12], now, gate_id(item.index))
+end
+redis.call('ZREMRANGEBYRANK', KEYS[12], 0, -cmd.said_most - 1)
+redis.call('PEXPIRE', KEYS[12], cmd.said_kept)
 changed()
 return {word, -1, redis.call('HGETALL', RUN)}

@@ -23,5 +23,6 @@ for _, what in ipairs(cmd.work) do
 end
 redis.call('ZREM', SETTLED, cmd.run)
 redis.call('ZREM', KEYS[13], cmd.run)
+redis.call('ZREM', UNDELIVERABLE, cmd.run)
 redis.call('DEL', RUN, TRAIL, KEYS[12])
 return 1

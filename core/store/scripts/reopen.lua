@@ -24,6 +24,7 @@ redis.call('HSET', RUN, 'status', 'waiting', 'open', #cmd.gates, 'attempt', atte
   'mended_by', cmd.token)
 redis.call('ZREM', DEAD, cmd.run)
 redis.call('ZREM', SETTLED, cmd.run)
+redis.call('ZREM', UNDELIVERABLE, cmd.run)
 redis.call('ZADD', OPEN, cmd.made, cmd.run)
 for _, index in ipairs(INDEXES) do
   redis.call('ZADD', index, cmd.made, cmd.run)

@@ -41,5 +41,6 @@ if redis.call('HGET', RUN, 'placed') == '1' then
   redis.call('ZADD', AGENDA, now, 'card:' .. cmd.run)
   bell('due ' .. cmd.partition)
 end
+tell_homes()
 bell('run ' .. cmd.partition .. ' ' .. cmd.run)
 return {'opened', cmd.run}

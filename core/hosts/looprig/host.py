@@ -1,0 +1,210 @@
+"""A looprig server as a host: each session's events are followed without a gap, and its gates answered one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+import structlog
+
+from core.clock import Clock
+from core.hosts.base import APPLIED, Gone, Present, Reply, Seen, Wait, Word
+from core.hosts.config import LooprigConfig
+from core.hosts.looprig import gates
+from core.hosts.looprig.answering import Json, Said, answered, describe, follow_up
+from core.hosts.looprig.client import Answered, LooprigClient, LooprigError
+from core.hosts.looprig.fold import Fold, OpenGate
+from core.requests import RunRequest
+from core.resumes import Resume
+
+log = structlog.get_logger(__name__)
+
+REJOIN_S: Final = 2.0
+REQUEST_S: Final = 1.0
+"""How long a permission is held back for the event that says what the call is, which follows it."""
+OUTCOME_S: Final = 5.0
+"""How long to wait for the journal to say what became of a gate."""
+
+
+class Follower:
+    """Follows one session: opens the stream, then pages the journal, then goes on from where that ended."""
+
+    def __init__(
+        self, session_id: str, client: LooprigClient, clock: Clock, out: asyncio.Queue[Seen]
+    ) -> None:
+        self.session_id = session_id
+        self._client = client
+        self._clock = clock
+        self._out = out
+        self._seen: set[str] = set()
+        self._holding: set[asyncio.Task[None]] = set()
+        self.fold = Fold()
+
+    async def run(self) -> None:
+        """Follow it until the task is cancelled."""
+        while True:
+            try:
+                await self._join()
+            except LooprigError as error:
+                log.warning("looprig.session_away", session=self.session_id, error=str(error))
+            await asyncio.sleep(REJOIN_S)
+
+    async def _join(self) -> None:
+        asked_ms = self._clock.now_ms()
+        async with self._client.events(self.session_id) as events:
+            fold = Fold()
+            async for seq, event in self._client.journal(self.session_id):
+                fold.add(seq, event)
+            self.fold = fold
+            self._tell()
+            ids = frozenset(self._external(gate_id) for gate_id in fold.open)
+            self._out.put_nowait(Present(ids, asked_ms, self._why_missing, f"{self.session_id}/"))
+            async for seq, event in events:
+                fold.add(seq, event)
+                self._tell()
+
+    def _tell(self) -> None:
+        """Say what opened and what closed since the last time."""
+        for gate_id in self._seen - self.fold.open.keys():
+            self._out.put_nowait(Gone(self._external(gate_id), self._why_gone(self._external(gate_id))))
+        for gate in self.fold.open.values():
+            if gate.id not in self._seen:
+                if (
+                    gate.gate.get("kind") == "harness.permission"
+                    and gate.execution_id not in self.fold.requests
+                ):
+                    self._hold(gate)
+                else:
+                    self._out.put_nowait(self._wait(gate))
+            elif gate.execution_id in self.fold.requests:
+                self._out.put_nowait(self._wait(gate))
+        self._seen = set(self.fold.open)
+
+    def _hold(self, gate: OpenGate) -> None:
+        async def later() -> None:
+            await asyncio.sleep(REQUEST_S)
+            if gate.id in self.fold.open:
+                self._out.put_nowait(self._wait(gate))
+
+        task = asyncio.create_task(later())
+        self._holding.add(task)
+        task.add_done_callback(self._holding.discard)
+
+    def _wait(self, gate: OpenGate) -> Wait:
+        facts = {
+            "session_id": self.session_id,
+            "gate": gate.gate,
+            "event_id": gate.event_id,
+            "deadline_ms": gates.policy_deadline(gate.gate, gate.opened_ms or self._clock.now_ms()),
+            "request": self.fold.requests.get(gate.execution_id),
+        }
+        return Wait(self._external(gate.id), facts)
+
+    def _external(self, gate_id: str) -> str:
+        return f"{self.session_id}/{gate_id}"
+
+    async def _why_missing(self, external_id: str) -> str:
+        return self._why_gone(external_id)
+
+    def _why_gone(self, external_id: str) -> str:
+        closed = self.fold.closed.get(external_id.removeprefix(f"{self.session_id}/"))
+        return closed.sentence if closed else "looprig no longer waits for this."
+
+
+class LooprigHost:
+    """One looprig server. See `core.hosts.base.Host`."""
+
+    def __init__(self, config: LooprigConfig, clock: Clock) -> None:
+        self.name = config.name
+        self._config = config
+        self._clock = clock
+        self._client = LooprigClient(config.url, config.api_key)
+        self._followers: dict[str, tuple[Follower, asyncio.Task[None]]] = {}
+        self._out: asyncio.Queue[Seen] = asyncio.Queue()
+
+    async def close(self) -> None:
+        tasks = [task for _, task in self._followers.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._client.close()
+
+    # watching
+
+    async def watch(self) -> AsyncIterator[Seen]:
+        """Follow every session, and look now and then for further ones. Raises LooprigError."""
+        while True:
+            await self._follow(await self._client.sessions())
+            until = asyncio.get_running_loop().time() + self._config.poll_s
+            while (left := until - asyncio.get_running_loop().time()) > 0:
+                try:
+                    async with asyncio.timeout(left):
+                        seen = await self._out.get()
+                except TimeoutError:
+                    break
+                yield seen
+
+    async def _follow(self, session_ids: list[str]) -> None:
+        for session_id in session_ids:
+            if session_id not in self._followers:
+                follower = Follower(session_id, self._client, self._clock, self._out)
+                task = asyncio.create_task(follower.run(), name=f"looprig {session_id}")
+                self._followers[session_id] = follower, task
+        for session_id in self._followers.keys() - set(session_ids):
+            # not live there: its gates may come back when it is restored, so their cards stay
+            _, task = self._followers.pop(session_id)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def describe(self, wait: Wait) -> RunRequest:
+        return describe(self._config, wait, self._clock.now_ms())
+
+    # resuming
+
+    async def resume(self, resume: Resume) -> Reply:
+        return await answered(resume, self._say)
+
+    async def _say(self, resume: Resume, facts: Json, said: Said) -> Reply:
+        """Answer the gate once. Not found and not ready both mean: read what became of it."""
+        session_id, gate_id = facts["session_id"], facts["gate"]["id"]
+        fold = await self._folded(session_id)
+        if gate_id not in fold.open:
+            return _moved_on(resume, fold, gate_id, said.action)
+        try:
+            await self._client.respond(session_id, gate_id, said.action, said.values)
+        except Answered as error:
+            if error.code not in ("gate_not_found", "gate_not_ready"):
+                raise
+            return _moved_on(resume, await self._settled(session_id, gate_id), gate_id, said.action)
+        await follow_up(self._client, session_id, said.text)
+        return APPLIED
+
+    async def _folded(self, session_id: str) -> Fold:
+        fold = Fold()
+        async for seq, event in self._client.journal(session_id):
+            fold.add(seq, event)
+        return fold
+
+    async def _settled(self, session_id: str, gate_id: str) -> Fold:
+        """The session's gates, when this one is settled; somebody may be just about to."""
+        fold = await self._folded(session_id)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(OUTCOME_S):
+                while gate_id in fold.open:
+                    await asyncio.sleep(0.2)
+                    async for seq, event in self._client.journal(session_id, fold.next_seq):
+                        fold.add(seq, event)
+        return fold
+
+
+def _moved_on(resume: Resume, fold: Fold, gate_id: str, action: str) -> Reply:
+    if gate_id in fold.open:
+        return Reply(Word.RETRYABLE, "somebody else is answering it")
+    closed = fold.closed.get(gate_id)
+    if closed is None:
+        return Reply(Word.UNKNOWN, "looprig no longer waits for this.")
+    if resume.tries > 1 and (closed.source, closed.action) == ("user", action):
+        return APPLIED  # by an earlier try, whose reply was lost, or by somebody who said the same
+    return Reply(Word.LOST, closed.sentence)
