@@ -19,13 +19,17 @@ from bot import words
 from bot.app import build_app
 from bot.deliveries import Deliveries
 from bot.door import Door
+from bot.listeners.home import HomeDrawing
+from bot.listeners.inbox import Inbox
 from bot.slack.attachments import Attachments
 from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
+from bot.slack.digests import Digests
 from bot.slack.directory import SlackDirectory
 from bot.slack.mending import mend_cards
 from bot.slack.notices import Notices
+from bot.slack.quiet import QuietHours
 from bot.slack.reachable import Reachable
 from bot.slack.reminders import Reminders
 from bot.socket import Socket
@@ -153,14 +157,19 @@ class Service:
         audience = Audience(self.engine, directory)
         notices = Notices(self.engine, slack, audience)
         delivery = Delivery(self.engine, slack, audience, notices.note)
+        quiet = QuietHours(settings.quiet_hours, slack, store.clock)
+        drawing = HomeDrawing(self.engine, slack, Inbox(self.engine, slack))
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
             "card": Attachments(self.engine, slack, delivery.card).card,
-            "remind": Reminders(self.engine, slack).remind,
+            "remind": Reminders(self.engine, slack, quiet).remind,
+            "nudge": Digests(self.engine, slack, quiet).nudge,
             "notice": notices.notice,
             "callback": Callbacks(self.engine).push,
             "follow": desks.follow,
             "trim": retention.trim,
+            "home": drawing.changed,
+            "person": drawing.draw,
         }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()

@@ -157,6 +157,12 @@ class Slack:
             reply = await self.client.chat_getPermalink(channel=channel, message_ts=ts)
         return str(reply["permalink"])
 
+    async def user(self, user: str) -> dict[str, Any]:
+        """What Slack knows of a person (Slack: user object)."""
+        async with self._turn("users.info", user):
+            reply = await self.client.users_info(user=user)
+        return dict(reply["user"])
+
     async def open_dm(self, user: str) -> str:
         """The id of the direct-message channel with a person."""
         async with self._turn("conversations.open", user):
