@@ -171,13 +171,15 @@ def _head(run: Run, number: int, count: int, link: str, instead: str) -> list[Bl
 
 
 def _afterwards(run: Run) -> list[Block]:
-    """That the host did not take the run up: whoever decided it thinks that it went on."""
+    """That the host did not take the run up, or in vain: whoever decided it thinks that it went on."""
     error = shown(one_line(run.error or ""), ERROR_BYTES - 100)
     match run.status:
         case RunStatus.FAILED:
             return [row(words.host_refused(error))]
         case RunStatus.LOST:
             return [row(words.host_moved_on(error))]
+        case RunStatus.WAITING if run.attempt > 1 and error:
+            return [row(words.asked_again(error))]
     return []
 
 
