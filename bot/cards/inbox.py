@@ -12,8 +12,8 @@ from bot.cards.blocks import Block, actions, button, context, divider, header, m
 from bot.cards.heading import title_of
 from bot.cards.queries import Query, Which
 from bot.cards.settled import settled_line
-from bot.cards.text import cut, date, glance, mention, size, visible
-from core.copies import FIRST_COPY
+from bot.cards.text import cut, date, glance, isolated, mention, size, visible
+from core.copies import card_for
 from core.gates import Gate, Kind
 from core.runs import Card, Run, RunStatus
 
@@ -91,8 +91,25 @@ def item_blocks(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
         row(what(item.run, item.gate)),
         context(" · ".join(_facts(item.run, item.gate))),
         *error,
-        actions(f"{item.gate.id}/list", _item_controls(item, query, admin=admin)),
+        actions(f"{item.gate.id}/list", item_controls(item, query, admin=admin)),
     ]
+
+
+def digest_blocks(title: str, waiting: Sequence[Waiting], notes: Sequence[str]) -> list[Block]:
+    """What waits for somebody, as a message of its own: each gate with the way to its card."""
+    blocks = [header(title)]
+    for item in waiting:
+        about = what(item.run, item.gate)
+        opened = (
+            button(words.OPEN_CARD, LINK, url=item.url, label=name(words.OPEN_CARD, about))
+            if item.url
+            else None
+        )
+        facts = [words.until(date(item.gate.deadline))]
+        if item.run.doc.requester:
+            facts.append(words.asked_for(mention(item.run.doc.requester)))
+        blocks += [row(about, opened), context(" · ".join(facts))]
+    return told_apart([*blocks, *map(context, notes)])
 
 
 def filter_button(query: Query, current: Query) -> Block:
@@ -111,9 +128,10 @@ def _pager(query: Query, further: Query | None) -> list[Block]:
     return found
 
 
-def _item_controls(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
+def item_controls(item: Waiting, query: Query, *, admin: bool, live: bool = False) -> list[Block]:
+    """What can be done about a gate of a list; ``live``: the controls of its card stand there already."""
     gate, about = item.gate, what(item.run, item.gate)
-    text = words.DECIDE if gate.pending else words.DETAILS
+    text = words.DECIDE if gate.pending and not live else words.DETAILS
     found = [button(text, DETAILS, f"{gate.id} {query.dump()}", label=name(text, about))]
     if item.url:
         found.append(button(words.OPEN_CARD, LINK, url=item.url, label=name(words.OPEN_CARD, about)))
@@ -132,8 +150,7 @@ def manage_menu(run: Run, gate: Gate) -> Block:
 
 def card_of(run: Run, gate: Gate) -> Card | None:
     """The message that shows a gate to all who may see it: no copy of somebody's own."""
-    shared = (card for card in run.cards if card.copy_of < FIRST_COPY)
-    return next((card for card in shared if card.ts and gate.doc.index in card.gates), None)
+    return card_for(run, gate.doc.index)
 
 
 def what(run: Run, gate: Gate) -> str:
@@ -141,7 +158,7 @@ def what(run: Run, gate: Gate) -> str:
     title = glance(run.doc.title or "", TITLE_BYTES)
     word, asked = _asked(gate)
     room = TITLE_BYTES + WHAT_BYTES - size(title) - size(word)
-    return f"{title} · {word}{glance(asked, room)}" if title else f"{word}{glance(asked, room)}"
+    return f"{isolated(title)} · {word}{glance(asked, room)}" if title else f"{word}{glance(asked, room)}"
 
 
 def _asked(gate: Gate) -> tuple[str, str]:

@@ -19,7 +19,8 @@ from bot.cards.drafts import Entry, load_draft
 from bot.cards.offer import LEAVE, USE, Open, offer_blocks, open_questions
 from bot.listeners.people import person_of, word_for
 from bot.listeners.said import said
-from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
+from bot.slack.client import Slack
+from bot.slack.errors import SlackBusy, SlackGone, SlackRefused
 from core.engine import ResumeEngine
 from core.errors import AskgateError, CannotVerify, NotFound, StoreUnavailable
 from core.gates import Action, Gate, Kind, speaker

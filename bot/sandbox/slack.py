@@ -196,11 +196,13 @@ class LocalSlack:
         ]
         self.world.changed()
 
-    def add_user(self, name: str, real_name: str = "", admin: bool = False, team: str = TEAM) -> str:
+    def add_user(
+        self, name: str, real_name: str = "", admin: bool = False, team: str = TEAM, tz: str = "Etc/UTC"
+    ) -> str:
         """Add a person and return the id. Another `team` makes a stranger of a connected workspace."""
         user = self.world.user_named(name)
         if user is None:
-            user = User(self.world.new_id("U"), name, real_name or name.capitalize(), team, admin)
+            user = User(self.world.new_id("U"), name, real_name or name.capitalize(), team, admin, tz=tz)
             self.world.users[user.id] = user
             self.world.teams.setdefault(team, f"Team {team}")
             self.world.changed()

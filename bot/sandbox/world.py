@@ -32,6 +32,8 @@ class User:
     """The app whose bot this is."""
     deleted: bool = False
     """Whether an admin of the workspace has deactivated the account."""
+    tz: str = "Etc/UTC"
+    """The time zone that the person has set."""
 
 
 @dataclass(slots=True)

@@ -59,6 +59,7 @@ class Slack:
                     thread_ts=thread_ts,
                     metadata={"event_type": EVENT_TYPE, "event_payload": payload},
                     mrkdwn="blocks" not in body,
+                    parse="none",
                     unfurl_links=False,
                     unfurl_media=False,
                     **body,
@@ -73,7 +74,7 @@ class Slack:
 
         async def send(body: dict[str, Any]) -> None:
             with meanings():
-                await self.client.chat_update(channel=channel, ts=ts, **body)
+                await self.client.chat_update(channel=channel, ts=ts, parse="none", **body)
 
         async with self._turn("chat.update", channel + ts):
             await _drawn(send, message, update=True)
@@ -156,6 +157,12 @@ class Slack:
         async with self._turn("chat.getPermalink", channel + ts):
             reply = await self.client.chat_getPermalink(channel=channel, message_ts=ts)
         return str(reply["permalink"])
+
+    async def user(self, user: str) -> dict[str, Any]:
+        """What Slack knows of a person (Slack: user object)."""
+        async with self._turn("users.info", user):
+            reply = await self.client.users_info(user=user)
+        return dict(reply["user"])
 
     async def open_dm(self, user: str) -> str:
         """The id of the direct-message channel with a person."""

@@ -195,6 +195,10 @@ def host_moved_on(error: str) -> str:
     )
 
 
+def asked_again(error: str) -> str:
+    return f"⚠️ Se pregunta de nuevo, porque lo decidido antes no llegó a nada: {error}"
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Aprobado por @ana · hoy a las 10:00` as markup."""
     outcome = decision.outcome
@@ -330,6 +334,15 @@ def reminder(people: str, pending: int, count: int, until: str, url: str) -> str
 
 def reminder_fallback(title: str) -> str:
     return f"{title}: sigue esperando"
+
+
+def waiting(count: int) -> str:
+    """Over a message about all that waits for somebody, and its notification."""
+    return f"Hay {count} decisiones que te esperan" if count > 1 else "Hay 1 decisión que te espera"
+
+
+def waiting_more(count: int) -> str:
+    return f"Y {count} más: están todas en la pestaña Inicio de la aplicación."
 
 
 # private words to the person who clicked
@@ -482,6 +495,7 @@ LIST_TITLES: Final[Mapping[str, str]] = {
     "decided": "Lo que has decidido",
     "undeliverable": "No entregado",
     "dead": "No recogido",
+    "overview": "Cuánto hay",
 }
 FILTERS: Final[Mapping[str, str]] = {
     "all": "Todo lo pendiente",
@@ -504,6 +518,7 @@ EMPTY: Final[Mapping[str, str]] = {
     "asked": "No hay nada pendiente pedido en tu nombre.",
     "decided": "No has decidido nada últimamente.",
     "undeliverable": "Se ha podido entregar todo.",
+    "overview": "Nada está esperando.",
     "dead": "No hay nada sin recoger: cada run lo ha recogido su host, o aún lo espera.",
 }
 LIST_EMPTY_ADMIN: Final = "Nada está esperando a nadie."
@@ -667,6 +682,25 @@ HOME_TITLE: Final = "Lo que te está esperando"
 HOME_EMPTY: Final = (
     "Nada te está esperando. Cuando un agente necesite tu respuesta o tu aprobación, aparecerá aquí."
 )
+
+TABS: Final[Mapping[str, str]] = {
+    "mine": "Me esperan",
+    "asked": "En mi nombre",
+    "decided": "Decidido hace poco",
+    "overview": "Administración",
+}
+KINDS: Final[Mapping[str, str]] = {
+    "": "Todo",
+    "approvals": "Aprobaciones",
+    "answers": "Preguntas y formularios",
+}
+OLDEST_TITLE: Final = "Lo que más espera"
+
+
+def chosen(text: str) -> str:
+    """The name aloud of a tab or filter that is shown."""
+    return f"{text} (a la vista)"
+
 
 PROBLEMS: Final[Mapping[str, str]] = {
     # forms

@@ -97,7 +97,7 @@ class Keys:
         return f"{self.base}:homes"
 
     def home(self, who: str) -> str:
-        """String: what somebody's Home shows, as its page; for a day."""
+        """Hash: which list somebody's Home is to show (``query``) and the digest of what was ``drawn``; for a day."""
         return f"{self.base}:home:{who}"
 
     @property
@@ -109,6 +109,14 @@ class Keys:
     def settled(self) -> str:
         """Sorted set: the settled runs that are kept, by the ms they were settled."""
         return f"{self.base}:settled"
+
+    def reminded(self, who: str) -> str:
+        """Hash: from when on a person (`T1:U1`) may be reminded again, and by which message they were."""
+        return f"{self.base}:reminded:{who}"
+
+    def unsaid(self, who: str) -> str:
+        """Sorted set: the runs of which a person (`T1:U1`) is still to be reminded, by the ms when that fell due."""
+        return f"{self.base}:unsaid:{who}"
 
     def heard(self, token: str) -> str:
         """String: that a call was heard, for a minute, so that it is not done twice when its reply was lost."""
@@ -144,5 +152,5 @@ def leases(queue: str) -> str:
     return f"{queue}:leases"
 
 
-WORK = ("remind", "escalate", "card", "callback", "home")
+WORK = ("remind", "escalate", "card", "callback", "home", "follow")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""

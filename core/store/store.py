@@ -26,10 +26,12 @@ from core.store.connect import Client
 from core.store.events import Events
 from core.store.expiries import Expiries
 from core.store.handovers import Handovers
+from core.store.homes import Homes
 from core.store.indexes import index_names, names_with
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.lists import Lists
 from core.store.merging import merged
+from core.store.nudges import Nudges
 from core.store.pace import Pace
 from core.store.reach import reachable
 from core.store.tail import Tail
@@ -80,6 +82,7 @@ class Store:
         self.audit = AuditLog(client, partitions, clock)
         self.events = Events(client)
         self.tallies = Tallies(client)
+        self.nudges = Nudges(self, client)
         self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
         self.handovers = Handovers(self, client)
@@ -87,6 +90,7 @@ class Store:
         self.troubles = Troubles(client, clock)
         self.tail = Tail(client, partitions)
         self.lists = Lists(self, client)
+        self.homes = Homes(self, client)
 
     # the server
 
