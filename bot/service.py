@@ -19,6 +19,8 @@ from bot import words
 from bot.app import build_app
 from bot.deliveries import Deliveries
 from bot.door import Door
+from bot.listeners.home import HomeDrawing
+from bot.listeners.inbox import Inbox
 from bot.slack.attachments import Attachments
 from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
@@ -154,6 +156,7 @@ class Service:
         notices = Notices(self.engine, slack, audience)
         delivery = Delivery(self.engine, slack, audience, notices.note)
         quiet = QuietHours(settings.quiet_hours, slack, store.clock)
+        drawing = HomeDrawing(self.engine, slack, Inbox(self.engine, slack))
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
             "card": Attachments(self.engine, slack, delivery.card).card,
@@ -162,6 +165,8 @@ class Service:
             "notice": notices.notice,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,
+            "home": drawing.changed,
+            "person": drawing.draw,
         }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()

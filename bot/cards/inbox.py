@@ -91,7 +91,7 @@ def item_blocks(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
         row(what(item.run, item.gate)),
         context(" · ".join(_facts(item.run, item.gate))),
         *error,
-        actions(f"{item.gate.id}/list", _item_controls(item, query, admin=admin)),
+        actions(f"{item.gate.id}/list", item_controls(item, query, admin=admin)),
     ]
 
 
@@ -128,9 +128,10 @@ def _pager(query: Query, further: Query | None) -> list[Block]:
     return found
 
 
-def _item_controls(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
+def item_controls(item: Waiting, query: Query, *, admin: bool, live: bool = False) -> list[Block]:
+    """What can be done about a gate of a list; ``live``: the controls of its card stand there already."""
     gate, about = item.gate, what(item.run, item.gate)
-    text = words.DECIDE if gate.pending else words.DETAILS
+    text = words.DECIDE if gate.pending and not live else words.DETAILS
     found = [button(text, DETAILS, f"{gate.id} {query.dump()}", label=name(text, about))]
     if item.url:
         found.append(button(words.OPEN_CARD, LINK, url=item.url, label=name(words.OPEN_CARD, about)))

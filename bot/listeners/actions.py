@@ -136,7 +136,7 @@ class Actions:
             gate=gate,
             shown=shown_gate(gate, self._engine.redaction),
             surface=surface,
-            state=(surface.body.get("state") or {}).get("values", {}),
+            state=surface.values,
         )
         return await self._verbs[control.verb](click)
 
@@ -276,7 +276,13 @@ class Actions:
         """Settle, or vote. Returns what to tell somebody whose repeated word changes nothing to see."""
         digest = click.control.value if click.gate.doc.kind is Kind.APPROVAL else None
         run = await self._engine.decide(
-            click.gate.id, action, by=click.person, via="slack", values=values, digest=digest
+            click.gate.id,
+            action,
+            by=click.person,
+            via="slack",
+            values=values,
+            digest=digest,
+            known=click.run,
         )
         gate = run.gates[click.gate.doc.index]
         if gate.pending and any(v.by == click.person and v.action is action for v in click.gate.votes):

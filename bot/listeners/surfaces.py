@@ -54,6 +54,13 @@ class Surface:
         return str(self.body["view"]["id"]) if self.kind == "modal" else None
 
     @property
+    def values(self) -> Mapping[str, Any]:
+        """What the elements beside the one that was clicked hold, by block and action."""
+        state = self.body.get("state") or (self.body.get("view") or {}).get("state") or {}
+        values: Mapping[str, Any] = state.get("values") or {}
+        return values
+
+    @property
     def metadata(self) -> str:
         return str((self.body.get("view") or {}).get("private_metadata") or "")
 

@@ -97,7 +97,7 @@ class Keys:
         return f"{self.base}:homes"
 
     def home(self, who: str) -> str:
-        """String: what somebody's Home shows, as its page; for a day."""
+        """Hash: which list somebody's Home is to show (``query``) and the digest of what was ``drawn``; for a day."""
         return f"{self.base}:home:{who}"
 
     @property
