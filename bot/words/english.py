@@ -197,6 +197,11 @@ def host_moved_on(error: str) -> str:
     return "⚠️ The agent had moved on before this reached it" + (f": {error}" if error else ".")
 
 
+def asked_again(error: str) -> str:
+    """``error`` is why what was decided before came to nothing."""
+    return f"⚠️ Asked again, because what was decided before came to nothing: {error}"
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Approved by @ana, Today at 10:00` as markup."""
     outcome = decision.outcome

@@ -195,6 +195,10 @@ def host_moved_on(error: str) -> str:
     )
 
 
+def asked_again(error: str) -> str:
+    return f"⚠️ Se pregunta de nuevo, porque lo decidido antes no llegó a nada: {error}"
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Aprobado por @ana · hoy a las 10:00` as markup."""
     outcome = decision.outcome
