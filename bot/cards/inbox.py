@@ -12,7 +12,7 @@ from bot.cards.blocks import Block, actions, button, context, divider, header, m
 from bot.cards.heading import title_of
 from bot.cards.queries import Query, Which
 from bot.cards.settled import settled_line
-from bot.cards.text import cut, date, glance, mention, size, visible
+from bot.cards.text import cut, date, glance, isolated, mention, size, visible
 from core.copies import card_for
 from core.gates import Gate, Kind
 from core.runs import Card, Run, RunStatus
@@ -158,7 +158,7 @@ def what(run: Run, gate: Gate) -> str:
     title = glance(run.doc.title or "", TITLE_BYTES)
     word, asked = _asked(gate)
     room = TITLE_BYTES + WHAT_BYTES - size(title) - size(word)
-    return f"{title} · {word}{glance(asked, room)}" if title else f"{word}{glance(asked, room)}"
+    return f"{isolated(title)} · {word}{glance(asked, room)}" if title else f"{word}{glance(asked, room)}"
 
 
 def _asked(gate: Gate) -> tuple[str, str]:
