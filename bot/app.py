@@ -17,7 +17,9 @@ from bot.listeners.commands import Gates
 from bot.listeners.home import Home
 from bot.listeners.inbox import Inbox
 from bot.listeners.lists import Lists
+from bot.listeners.mentions import Mentions
 from bot.listeners.replies import Replies
+from bot.listeners.shortcuts import Shortcuts
 from bot.listeners.views import Views
 from bot.slack.client import Slack
 from core.engine import ResumeEngine
@@ -47,6 +49,8 @@ def build_app(engine: ResumeEngine, client: AsyncWebClient, *, signing_secret: s
     lists.register(app)
     admin.register(app)
     Gates(engine, lists, admin).register(app)
+    Shortcuts(slack, lists).register(app)
+    Mentions(slack, lists).register(app)
     Home(slack, inbox).register(app)
     Replies(engine, slack).register(app)
     app.event(_ANY_EVENT)(_heard)

@@ -22,6 +22,10 @@ MAX_BYTES: Final = 1024 * 1024
 250 kB with its values, URL-encoded."""
 MAX_AGE_S: Final = 300
 
+_OFTEN: Final = {"%22": '"', "%2C": ",", "%3A": ":", "%5B": "[", "%5D": "]", "%7B": "{", "%7D": "}"}
+"""A payload is JSON with a thousand of these. To read each for all of the text at once takes a fifth of the time, and
+can be done first: none is a sign of the form's own, and nothing becomes an escape by it."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -75,16 +79,26 @@ def _read(request: web.Request, body: bytes) -> AsyncBoltRequest | None:
         if request.content_type == "application/json":
             payload = json.loads(text)
         else:
-            form = {name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()}
+            form = read_form(text)
             payload = json.loads(form["payload"]) if "payload" in form else form
     except (UnicodeDecodeError, ValueError, RecursionError):
         return None
     if not isinstance(payload, dict) or not (complete(payload) or payload.get("ssl_check") == "1"):
         return None
     try:
-        return AsyncBoltRequest(body=text, query=request.query_string, headers=dict(request.headers))
+        # as from a socket: what was read once is not read again, nor its signature checked once more
+        return AsyncBoltRequest(
+            mode="socket_mode", body=payload, query=request.query_string, headers=dict(request.headers)
+        )
     except (AttributeError, LookupError, TypeError):
         return None  # Bolt looks into parts that the bot does not read
+
+
+def read_form(text: str) -> dict[str, str]:
+    """The fields of a form, the first of each name."""
+    for escaped, character in _OFTEN.items():
+        text = text.replace(escaped, character)
+    return {name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()}
 
 
 def _no(status: int, why: str) -> web.Response:

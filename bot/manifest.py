@@ -8,6 +8,7 @@ from typing import Any, Final
 import yaml
 
 from bot.listeners.commands import COMMAND
+from bot.listeners.shortcuts import GATES, GATES_HERE
 from core.settings import SettingsError
 
 PATH: Final = "/slack/events"
@@ -35,6 +36,7 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
     "files.completeUploadExternal": ("files:write",),
     "files.getUploadURLExternal": ("files:write",),
     "usergroups.users.list": ("usergroups:read",),
+    "users.info": ("users:read",),
     "views.open": (),
     "views.publish": (),
     "views.push": (),
@@ -44,6 +46,7 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
 
 EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "app_home_opened": (),
+    "app_mention": ("app_mentions:read",),
     **{f"message.{kind}": (f"{kind}:history",) for kind in _CONVERSATIONS},
 }
 """The events that a listener of ours exists for, and the scopes that Slack wants to send them."""
@@ -80,6 +83,20 @@ def manifest(url: str | None) -> dict[str, Any]:
                 "messages_tab_read_only_enabled": True,
             },
             "bot_user": {"display_name": "askgate", "always_online": True},
+            "shortcuts": [
+                {
+                    "name": "Gates",
+                    "type": "global",
+                    "callback_id": GATES,
+                    "description": "What waits for a decision",
+                },
+                {
+                    "name": "Gates here",
+                    "type": "message",
+                    "callback_id": GATES_HERE,
+                    "description": "What is open in this thread",
+                },
+            ],
             "slash_commands": [command if url is None else {**command, "url": url + PATH}],
         },
         "oauth_config": {"scopes": {"bot": bot_scopes()}},

@@ -58,6 +58,29 @@ class _Submission(_ByUser):
     view: _View
 
 
+class _Shortcut(_ByUser):
+    """`shortcut`: run from anywhere."""
+
+    callback_id: str
+    trigger_id: str
+
+
+class _Place(_Part):
+    id: str
+
+
+class _Message(_Part):
+    ts: str
+    thread_ts: str | None = None
+
+
+class _MessageShortcut(_Shortcut):
+    """`message_action`: run on a message."""
+
+    channel: _Place
+    message: _Message
+
+
 class _Command(_Part):
     """A slash command: a form, not JSON."""
 
@@ -80,6 +103,21 @@ class _HomeOpened(_AnyEvent):
     user: UserId
 
 
+class _Mentioned(_AnyEvent):
+    user: UserId | None = None
+    channel: str
+    thread_ts: str | None = None
+    team: TeamId | None = None
+    user_team: TeamId | None = None
+
+
+class _Mention(_Part):
+    """`event_callback` of `app_mention`."""
+
+    event: _Mentioned
+    team_id: TeamId
+
+
 class _Home(_Part):
     """`event_callback` of `app_home_opened`."""
 
@@ -91,7 +129,10 @@ _BY_TYPE: Final[Mapping[str, type[_Part]]] = {
     "block_actions": _Click,
     "view_submission": _Submission,
     "event_callback": _Event,
+    "shortcut": _Shortcut,
+    "message_action": _MessageShortcut,
 }
+_BY_EVENT: Final[Mapping[str, type[_Part]]] = {"app_home_opened": _Home, "app_mention": _Mention}
 
 
 def complete(payload: Mapping[str, Any]) -> bool:
@@ -101,8 +142,8 @@ def complete(payload: Mapping[str, Any]) -> bool:
     if shape is None:
         return isinstance(kind, str)
     event = payload.get("event")
-    if shape is _Event and isinstance(event, Mapping) and event.get("type") == "app_home_opened":
-        shape = _Home
+    if shape is _Event and isinstance(event, Mapping):
+        shape = _BY_EVENT.get(str(event.get("type")), _Event)
     try:
         shape.model_validate(payload)
     except ValidationError:

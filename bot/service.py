@@ -23,8 +23,11 @@ from bot.slack.attachments import Attachments
 from bot.slack.audience import Audience
 from bot.slack.client import TIMEOUT_S, Slack
 from bot.slack.delivery import Delivery
+from bot.slack.digests import Digests
 from bot.slack.directory import SlackDirectory
 from bot.slack.mending import mend_cards
+from bot.slack.notices import Notices
+from bot.slack.quiet import QuietHours
 from bot.slack.reachable import Reachable
 from bot.slack.reminders import Reminders
 from bot.socket import Socket
@@ -147,11 +150,16 @@ class Service:
         settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
-        delivery = Delivery(self.engine, slack, Audience(self.engine, directory))
+        audience = Audience(self.engine, directory)
+        notices = Notices(self.engine, slack, audience)
+        delivery = Delivery(self.engine, slack, audience, notices.note)
+        quiet = QuietHours(settings.quiet_hours, slack, store.clock)
         handlers: dict[str, Handler] = {
             "escalate": self.engine.escalate,
             "card": Attachments(self.engine, slack, delivery.card).card,
-            "remind": Reminders(self.engine, slack).remind,
+            "remind": Reminders(self.engine, slack, quiet).remind,
+            "nudge": Digests(self.engine, slack, quiet).nudge,
+            "notice": notices.notice,
             "callback": Callbacks(self.engine).push,
             "trim": retention.trim,
         }

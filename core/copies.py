@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from core.places import Place
+from core.policy import Person
 from core.runs import Card, Run
 
 FALLBACK: Final = -1
@@ -41,6 +42,19 @@ def own_cards(run: Run, copy: int) -> list[Card]:
     return [card for card in run.cards if card.copy_of == copy]
 
 
+def card_in(run: Run, copy: int) -> Card | None:
+    """The first message of one copy of a run's card."""
+    return next((card for card in own_cards(run, copy) if card.ts), None)
+
+
+def card_for(run: Run, gate: int, person: Person | None = None) -> Card | None:
+    """The message that shows a gate (by index) to somebody: the copy of their own, or one that they share."""
+    own = {copy for copy, place in places(run).items() if person and place.user == person.user}
+    shown = [card for card in run.cards if card.ts and gate in card.gates]
+    mine = next((card for card in shown if card.copy_of in own), None)
+    return mine or next((card for card in shown if card.copy_of < FIRST_COPY), None)
+
+
 def refusal(run: Run, copy: int) -> str:
     """Slack's word for why it does not show some of this copy, or nothing."""
     return next((card.refused for card in own_cards(run, copy) if card.refused), "")
@@ -50,7 +64,7 @@ def origin(run: Run) -> Card | None:
     """The message that copies lead back to: the first of the card in the run's own channel."""
     if run.doc.place is None or run.doc.place.channel is None:
         return None
-    return next((card for card in own_cards(run, OWN) if card.ts), None)
+    return card_in(run, OWN)
 
 
 def link_for(run: Run, copy: int) -> str:

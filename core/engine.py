@@ -202,18 +202,27 @@ class ResumeEngine:
         comment: str | None = None,
         digest: str | None = None,
         speaks_for: Person | None = None,
+        known: Run | None = None,
     ) -> Run:
         """Take one person's word on one gate, and return the run as it is then.
 
-        ``via`` says where it came from (`slack`, `api`). Raises a Refused (AlreadySettled, Expired, NotAllowed,
-        SelfApproval, CannotVerify, InvalidDecision, ArgumentsChanged), NotFound or StoreUnavailable.
+        ``via`` says where it came from (`slack`, `api`); ``known`` is the run as it was read a moment ago: if its gate
+        is no longer the same, the store says so and it is read again. Raises a Refused (AlreadySettled, Expired,
+        NotAllowed, SelfApproval, CannotVerify, InvalidDecision, ArgumentsChanged), NotFound or StoreUnavailable.
         """
         run_id, index = run_of(gate)
         answer = Answer(index, action, values, comment, digest)
-        return await self.decide_all(run_id, [answer], by=by, via=via, speaks_for=speaks_for)
+        return await self.decide_all(run_id, [answer], by=by, via=via, speaks_for=speaks_for, known=known)
 
     async def decide_all(
-        self, run_id: str, answers: Sequence[Answer], *, by: Actor, via: str, speaks_for: Person | None = None
+        self,
+        run_id: str,
+        answers: Sequence[Answer],
+        *,
+        by: Actor,
+        via: str,
+        speaks_for: Person | None = None,
+        known: Run | None = None,
     ) -> Run:
         """Take one person's word on several gates of a run: all of it or nothing. Raises as `decide` does.
 
@@ -223,7 +232,7 @@ class ResumeEngine:
             raise ValueError("wanted one answer for each of one or more gates")
         token = new_token()
         for _ in range(STALE_TRIES):
-            run = await self.run(run_id)
+            run, known = known or await self.run(run_id), None
             items = []
             for answer in answers:
                 if answer.index >= len(run.gates):

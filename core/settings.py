@@ -22,6 +22,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from core.address import SCHEMES, parse_address
 from core.errors import AskgateError
 from core.policy import CHANNEL, GROUP, KEY, TEAM, USER
+from core.quiet import Quiet, parse_quiet
 from core.redaction import DEFAULT_FIELDS, PatternError, Patterns, Redaction, plain
 from core.strictjson import quoted
 
@@ -319,6 +320,12 @@ class Settings(BaseSettings):
 
     language: Annotated[Literal["en", "es"], _from_text(str.lower)] = Field(
         "en", description='the language that askgate speaks in Slack: "en" (English) or "es" (Spanish)'
+    )
+
+    quiet_hours: Annotated[Quiet | None, _from_text(parse_quiet)] = Field(
+        None,
+        description='hours, weekends or both, and a time zone or each person\'s own, such as "22:00-07:00",'
+        ' "weekends" or "22:00-07:00 weekends Europe/Berlin"',
     )
 
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _from_text(str.lower)] = Field(

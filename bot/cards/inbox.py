@@ -13,7 +13,7 @@ from bot.cards.heading import asked_of
 from bot.cards.queries import Query, Which
 from bot.cards.settled import settled_line
 from bot.cards.text import cut, date, glance, mention, size, visible
-from core.copies import FIRST_COPY
+from core.copies import card_for
 from core.gates import Gate
 from core.runs import Card, Run, RunStatus
 
@@ -95,6 +95,23 @@ def item_blocks(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
     ]
 
 
+def digest_blocks(title: str, waiting: Sequence[Waiting], notes: Sequence[str]) -> list[Block]:
+    """What waits for somebody, as a message of its own: each gate with the way to its card."""
+    blocks = [header(title)]
+    for item in waiting:
+        about = what(item.run, item.gate)
+        opened = (
+            button(words.OPEN_CARD, LINK, url=item.url, label=name(words.OPEN_CARD, about))
+            if item.url
+            else None
+        )
+        facts = [words.until(date(item.gate.deadline))]
+        if item.run.doc.requester:
+            facts.append(words.asked_for(mention(item.run.doc.requester)))
+        blocks += [row(about, opened), context(" · ".join(facts))]
+    return told_apart([*blocks, *map(context, notes)])
+
+
 def filter_button(query: Query, current: Query) -> Block:
     chosen = query.first == current.first
     return button(
@@ -132,8 +149,7 @@ def manage_menu(run: Run, gate: Gate) -> Block:
 
 def card_of(run: Run, gate: Gate) -> Card | None:
     """The message that shows a gate to all who may see it: no copy of somebody's own."""
-    shared = (card for card in run.cards if card.copy_of < FIRST_COPY)
-    return next((card for card in shared if card.ts and gate.doc.index in card.gates), None)
+    return card_for(run, gate.doc.index)
 
 
 def what(run: Run, gate: Gate) -> str:

@@ -30,6 +30,12 @@ def page_modal(page: Page) -> Block:
     )
 
 
+def loading_modal(query: Query) -> Block:
+    """What stands there while a list is looked for."""
+    page = Page(words.LIST_TITLES[query.which], [context(words.LOADING)], "", query)
+    return page_modal(page)
+
+
 def dump(page: Page) -> str:
     """What a page shows, to be drawn again."""
     return json.dumps({"query": page.query.dump() if page.query else "", "gate": page.gate})

@@ -276,7 +276,13 @@ class Actions:
         """Settle, or vote. Returns what to tell somebody whose repeated word changes nothing to see."""
         digest = click.control.value if click.gate.doc.kind is Kind.APPROVAL else None
         run = await self._engine.decide(
-            click.gate.id, action, by=click.person, via="slack", values=values, digest=digest
+            click.gate.id,
+            action,
+            by=click.person,
+            via="slack",
+            values=values,
+            digest=digest,
+            known=click.run,
         )
         gate = run.gates[click.gate.doc.index]
         if gate.pending and any(v.by == click.person and v.action is action for v in click.gate.votes):

@@ -22,7 +22,7 @@ from core.ids import run_of
 from core.policy import Person, is_among
 from core.runs import Run
 from core.shown import shown_run
-from core.store.indexes import name_for, names_for
+from core.store.indexes import name_for, names_for, thread_name
 
 SHOWN: Final = 10
 """How many gates make a page."""
@@ -142,10 +142,9 @@ class Inbox:
                 _by_deadline(search)
             case Which.CHANNEL | Which.THREAD:
                 channel, _, ts = about.partition("/")
+                name = thread_name(channel, ts) if ts else f"channel:{channel}"
                 if channel == here or await self._is_in(search, channel):
-                    await self._scan(
-                        search, self._gates([f"channel:{channel}"], after), _standing(channel, ts)
-                    )
+                    await self._scan(search, self._gates([name], after), _standing(channel, ts))
             case Which.RUN:
                 await self._scan(search, self._run(about), self._may_see(search))
             case Which.ASKED:

@@ -19,7 +19,8 @@ from bot.cards.drafts import Entry, load_draft
 from bot.cards.offer import LEAVE, USE, Open, offer_blocks, open_questions
 from bot.listeners.people import person_of, word_for
 from bot.listeners.said import said
-from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
+from bot.slack.client import Slack
+from bot.slack.errors import SlackBusy, SlackGone, SlackRefused
 from core.engine import ResumeEngine
 from core.errors import AskgateError, CannotVerify, NotFound, StoreUnavailable
 from core.gates import Action, Gate, Kind, speaker
@@ -78,6 +79,12 @@ class Reply:
         return f"offer:{self.channel}:{self.thread_ts}:{self.person.user}"
 
 
+def _asks_the_bot(reply: Reply, body: Mapping[str, Any]) -> bool:
+    """Whether a reply mentions the bot: it is asked what is open there, and says so (see `mentions`)."""
+    bots = [item.get("user_id") for item in body.get("authorizations") or () if item.get("is_bot")]
+    return any(f"<@{bot}" in reply.raw for bot in bots)
+
+
 class Replies:
     """Offers, and what becomes of them."""
 
@@ -94,7 +101,7 @@ class Replies:
     async def heard(self, event: dict[str, Any], body: dict[str, Any]) -> None:
         """Offer to use a reply as an answer, if its writer may give one there."""
         reply = Reply.of(event, str(body.get("team_id")))
-        if reply is None or not reply.text:
+        if reply is None or not reply.text or _asks_the_bot(reply, body):
             return
         found = await self._open(reply)
         if not found:

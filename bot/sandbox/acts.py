@@ -292,6 +292,25 @@ class Acts:
         payload = payloads.shortcut_json(self.world, app, self._user(user_id), callback_id, message)
         return _done(await self.courier.interact(app, payload))
 
+    async def shortcut_named(self, user_id: str, callback_id: str, on: tuple[str, str] | None) -> Done:
+        """Run a shortcut that an app offers, on the message `(channel, ts)` if it is one for messages."""
+        user = self._user(user_id)
+        kind = "message" if on else "global"
+        app = next(
+            (
+                app
+                for app in self.world.apps.values()
+                if any(s.callback_id == callback_id and s.type == kind for s in app.shortcuts)
+            ),
+            None,
+        )
+        if app is None:
+            raise Impossible(f"no app offers the {kind} shortcut {callback_id}")
+        message = self.world.find(self._channel(user, on[0]).id, on[1], user.id) if on else None
+        if on and message is None:
+            raise Impossible(f"{user.name} sees no such message: {on[1]}")
+        return await self.shortcut(user_id, app, callback_id, message)
+
     def open_home(self, user_id: str, app: App) -> Done:
         """Open the app's Home tab; the app hears `app_home_opened`."""
         user = self._user(user_id)

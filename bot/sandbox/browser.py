@@ -59,6 +59,7 @@ class Browser:
             "say": self._say,
             "home": self._home,
             "dm": self._dm,
+            "shortcut": self._shortcut,
             "read": self._read,
             "skip": self._skip,
         }
@@ -146,6 +147,17 @@ class Browser:
                 for app in world.apps.values()
                 for c in app.commands
             ],
+            "shortcuts": [
+                {
+                    "app": app.name,
+                    "name": item.name,
+                    "callback_id": item.callback_id,
+                    "type": item.type,
+                    "description": item.description,
+                }
+                for app in world.apps.values()
+                for item in app.shortcuts
+            ],
             "rev": world.sights.rev,
             "now": int(world.clock() * 1000),
             "skipped_s": int(world.skipped),
@@ -229,6 +241,10 @@ class Browser:
 
     async def _home(self, body: Json, user: str) -> Json:
         return _told(self.acts.open_home(user, next(iter(self.world.apps.values()))))
+
+    async def _shortcut(self, body: Json, user: str) -> Json:
+        on = (body["channel"], body["ts"]) if "ts" in body else None
+        return _told(await self.acts.shortcut_named(user, body["callback_id"], on))
 
     async def _dm(self, body: Json, user: str) -> Json:
         return {"ok": True, "channel": self.acts.open_dm(user, body["with"]).id}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from bot.sandbox import blocks
 from bot.sandbox.files import file_json
@@ -79,7 +81,7 @@ def user_json(world: World, user: User) -> Json:
     body: Json = {
         "id": user.id, "team_id": user.team, "name": user.name, "real_name": user.real_name, "deleted": False,
         "is_bot": user.app is not None, "is_admin": user.admin, "is_owner": False, "is_app_user": False,
-        "tz": "Etc/UTC", "tz_offset": 0, "updated": 0,
+        "tz": user.tz, "tz_offset": _offset(world, user), "updated": 0,
         "profile": {"real_name": user.real_name, "display_name": user.name, "team": user.team},
     }  # fmt: skip
     if user.team != TEAM:
@@ -88,6 +90,12 @@ def user_json(world: World, user: User) -> Json:
         body["profile"]["api_app_id"] = user.app
         body["profile"]["bot_id"] = world.apps[user.app].bot_id
     return body
+
+
+def _offset(world: World, user: User) -> int:
+    """Seconds by which the person's clock is ahead of UTC."""
+    offset = datetime.fromtimestamp(world.clock(), ZoneInfo(user.tz)).utcoffset()
+    return int(offset.total_seconds()) if offset else 0
 
 
 def channel_json(world: World, channel: Channel, user: str) -> Json:

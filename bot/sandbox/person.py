@@ -164,10 +164,12 @@ class Person:
         """Open the first app's Home tab. What it publishes then shows in `home`."""
         return self._result(self._acts.open_home(self.id, self._first_app()))
 
-    async def shortcut(self, callback_id: str, *, message: Json | None = None) -> Result:
-        """Run a global shortcut of the first app, or a message shortcut on `message`."""
+    async def shortcut(self, words: str, *, message: Json | None = None) -> Result:
+        """Run the global shortcut that says `words` (or has them as its callback id); on `message` one for messages."""
+        kind, app = ("message" if message else "global"), self._first_app()
+        named = (s.callback_id for s in app.shortcuts if s.type == kind and s.name == words)
         found = self._world.find(message["channel"], message["ts"], self.id) if message else None
-        return self._result(await self._acts.shortcut(self.id, self._first_app(), callback_id, found))
+        return self._result(await self._acts.shortcut(self.id, app, next(named, words), found))
 
     # finding things on the screen
 

@@ -83,6 +83,10 @@ class LocalSlack:
             request_url=request_url,
             signing_secret=signing_secret,
             app_token=app_token,
+            shortcuts=[
+                Shortcut("Gates", "gates", "global", "What waits for a decision"),
+                Shortcut("Gates here", "gates_here", "message", "What is open in this thread"),
+            ],
             commands=[Command("/gates", "What waits for a decision", "[list | show ID | decide ID | help]")],
         )
 
@@ -153,6 +157,7 @@ class LocalSlack:
         signing_secret: str = "local-signing-secret",  # noqa: S107
         app_token: str | None = None,
         commands: Iterable[Command] = (),
+        shortcuts: Iterable[Shortcut] = (),
     ) -> App:
         """Install an app with its bot user."""
         world = self.world
@@ -162,7 +167,7 @@ class LocalSlack:
             world.apps[app.id] = app
             world.users[app.bot_user] = User(app.bot_user, bot_user, name, app=app.id)
         app.bot_token, app.app_token, app.signing_secret = bot_token, app_token, signing_secret
-        app.request_url, app.commands = request_url, list(commands)
+        app.request_url, app.commands, app.shortcuts = request_url, list(commands), list(shortcuts)
         world.changed()
         return app
 
@@ -191,11 +196,13 @@ class LocalSlack:
         ]
         self.world.changed()
 
-    def add_user(self, name: str, real_name: str = "", admin: bool = False, team: str = TEAM) -> str:
+    def add_user(
+        self, name: str, real_name: str = "", admin: bool = False, team: str = TEAM, tz: str = "Etc/UTC"
+    ) -> str:
         """Add a person and return the id. Another `team` makes a stranger of a connected workspace."""
         user = self.world.user_named(name)
         if user is None:
-            user = User(self.world.new_id("U"), name, real_name or name.capitalize(), team, admin)
+            user = User(self.world.new_id("U"), name, real_name or name.capitalize(), team, admin, tz=tz)
             self.world.users[user.id] = user
             self.world.teams.setdefault(team, f"Team {team}")
             self.world.changed()

@@ -65,7 +65,7 @@ class Audience:
     async def _outside(self, run: Run, principal: str, gates: list[Gate]) -> list[Person]:
         """Those of a principal's people who are to get a copy. Raises CannotVerify."""
         alone = named([principal], home=self._engine.home)
-        people = alone or await self._crowd(principal)
+        people = alone or await self.crowd(principal)
         able = [person for person in people if any(_may(run, gate, person) for gate in gates)]
         outside = [person for person in able if not await self._sees(run, person)]
         needed = max(gate.policy.quorum if gate.doc.kind is Kind.APPROVAL else 1 for gate in gates)
@@ -73,7 +73,7 @@ class Audience:
             return []
         return outside if alone else outside[:OF_A_GROUP]
 
-    async def _crowd(self, principal: str) -> list[Person]:
+    async def crowd(self, principal: str) -> list[Person]:
         """The people of a group, or the admins; nobody for what names nobody. Raises CannotVerify."""
         home = self._engine.home
         if principal == "admins":

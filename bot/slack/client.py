@@ -157,18 +157,25 @@ class Slack:
             reply = await self.client.chat_getPermalink(channel=channel, message_ts=ts)
         return str(reply["permalink"])
 
+    async def user(self, user: str) -> dict[str, Any]:
+        """What Slack knows of a person (Slack: user object)."""
+        async with self._turn("users.info", user):
+            reply = await self.client.users_info(user=user)
+        return dict(reply["user"])
+
     async def open_dm(self, user: str) -> str:
         """The id of the direct-message channel with a person."""
         async with self._turn("conversations.open", user):
             reply = await self.client.conversations_open(users=[user])
         return str(reply["channel"]["id"])
 
-    async def open_view(self, trigger_id: str, view: Block) -> None:
-        """Open a modal. The trigger is good for 3 s and for one use."""
+    async def open_view(self, trigger_id: str, view: Block) -> str:
+        """Open a modal and return its id. The trigger is good for 3 s and for one use."""
         ensure_view(view)
         with meanings():
             async with asyncio.timeout(CLICK_TIMEOUT_S):
-                await self.client.views_open(trigger_id=trigger_id, view=view)
+                reply = await self.client.views_open(trigger_id=trigger_id, view=view)
+        return str(reply["view"]["id"])
 
     async def push_view(self, trigger_id: str, view: Block) -> None:
         """Put a modal on top of the one that was clicked in."""

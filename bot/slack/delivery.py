@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import structlog
@@ -24,6 +24,9 @@ from core.shown import shown_run
 POSTS: Final = 5
 """How many messages are posted before those that are there are looked after again."""
 
+Note = Callable[[str, Place, str], Awaitable[None]]
+"""Is told of a run whose card is refused in a place, with the word for why."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -34,7 +37,10 @@ class Delivery:
     stands in for it, that of an escalation, and the DMs of people who see none of these.
     """
 
-    def __init__(self, engine: ResumeEngine, slack: Slack, audience: Audience) -> None:
+    def __init__(
+        self, engine: ResumeEngine, slack: Slack, audience: Audience, note: Note | None = None
+    ) -> None:
+        self._note = note
         self._engine = engine
         self._slack = slack
         self._audience = audience
@@ -233,6 +239,9 @@ class Delivery:
         if failed:
             log.error("card.failed", run=run.id, copy=copy, code=failed)
             event = "card.failed"
+            if self._note and (place := places(run).get(copy)):
+                # before it is remembered: better told twice than never
+                await self._note(run.id, place, failed)
         others = [card for card in run.cards if card.copy_of != copy]
         cards = tuple(sorted([*others, *own], key=lambda card: card.copy_of))
         await self._keep(run, cards, event=event, reason=failed)

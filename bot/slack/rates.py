@@ -23,6 +23,7 @@ PER_MINUTE: Final[Mapping[str, int]] = {
     "conversations.replies": TIER_3,
     "files.completeUploadExternal": TIER_4,
     "files.getUploadURLExternal": TIER_4,
+    "users.info": TIER_4,
 }
 """The methods whose calls can wait, and how many a minute Slack takes at least. What a person waits for is not paced:
 it comes in time or not at all."""

@@ -299,6 +299,28 @@ def undrawn_gate(gate: str, settled: str) -> str:
     return f"• `{gate}`: {settled or 'open'}"
 
 
+# to admins
+
+HINTS: Final = {
+    "place": "invite askgate there, or have the agent name another place",
+    "app": "`askgate doctor` says what is wrong with the app's token or installation",
+    "message": "askgate's log says what of it Slack did not take",
+}
+
+
+def unshown(count: int) -> str:
+    cards = "a card" if count == 1 else f"{count} cards"
+    return f"⚠️ Slack did not take {cards} of askgate's."
+
+
+def unshown_line(count: int, code: str, where: str, hint: str) -> str:
+    return f"• {count} × `{code}` in {where}" + (f": {hint}" if hint else "")
+
+
+def unshown_runs(which: str) -> str:
+    return f"The audit says what became of them: {which}"
+
+
 # reminders
 
 
@@ -310,6 +332,15 @@ def reminder(people: str, pending: int, count: int, until: str, url: str) -> str
 
 def reminder_fallback(title: str) -> str:
     return f"{title}: still waiting"
+
+
+def waiting(count: int) -> str:
+    """Over a message about all that waits for somebody, and its notification."""
+    return f"{count} gates wait for you" if count > 1 else "1 gate waits for you"
+
+
+def waiting_more(count: int) -> str:
+    return f"And {count} more: they are all on the app's Home tab."
 
 
 # private words to the person who clicked
@@ -497,6 +528,7 @@ DECIDE: Final = "Decide…"
 DETAILS: Final = "Details…"
 BACK: Final = "Show the list"
 REFRESH: Final = "Refresh"
+LOADING: Final = "Looking…"
 GATE_TITLE: Final = "One gate"
 EXTERNAL_ID: Final = "External id: "
 MANAGE: Final[Mapping[str, str]] = {

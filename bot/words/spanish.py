@@ -296,6 +296,28 @@ def undrawn_gate(gate: str, settled: str) -> str:
     return f"• `{gate}`: {settled or 'sin decidir'}"
 
 
+# to admins
+
+HINTS: Final = {
+    "place": "invita a askgate allí, o haz que el agente indique otro lugar",
+    "app": "`askgate doctor` dice qué falla en el token o la instalación de la aplicación",
+    "message": "el registro de askgate dice qué parte no aceptó Slack",
+}
+
+
+def unshown(count: int) -> str:
+    cards = "una tarjeta" if count == 1 else f"{count} tarjetas"
+    return f"⚠️ Slack no aceptó {cards} de askgate."
+
+
+def unshown_line(count: int, code: str, where: str, hint: str) -> str:
+    return f"• {count} × `{code}` en {where}" + (f": {hint}" if hint else "")
+
+
+def unshown_runs(which: str) -> str:
+    return f"La auditoría dice qué fue de ellas: {which}"
+
+
 # reminders
 
 
@@ -309,6 +331,15 @@ def reminder(people: str, pending: int, count: int, until: str, url: str) -> str
 
 def reminder_fallback(title: str) -> str:
     return f"{title}: sigue esperando"
+
+
+def waiting(count: int) -> str:
+    """Over a message about all that waits for somebody, and its notification."""
+    return f"Hay {count} decisiones que te esperan" if count > 1 else "Hay 1 decisión que te espera"
+
+
+def waiting_more(count: int) -> str:
+    return f"Y {count} más: están todas en la pestaña Inicio de la aplicación."
 
 
 # private words to the person who clicked
@@ -510,6 +541,7 @@ DECIDE: Final = "Decidir…"
 DETAILS: Final = "Detalles…"
 BACK: Final = "Ver la lista"
 REFRESH: Final = "Actualizar"
+LOADING: Final = "Buscando…"
 GATE_TITLE: Final = "Un gate"
 EXTERNAL_ID: Final = "Id externo: "
 MANAGE: Final[Mapping[str, str]] = {

@@ -64,6 +64,10 @@ class Keys:
         """Hash: ``digest`` of the newest event, ``link``: of the newest trimmed one, ``ms`` before which none comes."""
         return f"{self.base}:audit:head"
 
+    def troubles(self, name: str) -> str:
+        """List: what admins are to hear of, oldest first, as JSON."""
+        return f"{self.base}:troubles:{name}"
+
     @property
     def runs(self) -> str:
         """Sorted set: every run that is kept, by the ms it was made."""
@@ -105,6 +109,14 @@ class Keys:
     def settled(self) -> str:
         """Sorted set: the settled runs that are kept, by the ms they were settled."""
         return f"{self.base}:settled"
+
+    def reminded(self, who: str) -> str:
+        """Hash: from when on a person (`T1:U1`) may be reminded again, and by which message they were."""
+        return f"{self.base}:reminded:{who}"
+
+    def unsaid(self, who: str) -> str:
+        """Sorted set: the runs of which a person (`T1:U1`) is still to be reminded, by the ms when that fell due."""
+        return f"{self.base}:unsaid:{who}"
 
     def heard(self, token: str) -> str:
         """String: that a call was heard, for a minute, so that it is not done twice when its reply was lost."""

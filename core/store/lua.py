@@ -14,20 +14,25 @@ from core.settings import Wait
 from core.store.replicas import replicated
 
 _FOLDER = files("core.store") / "scripts"
+_AGENDA = (_FOLDER / "_agenda.lua").read_text()
 _COMMON = (_FOLDER / "_common.lua").read_text()
 
 
 class Script:
-    """One script. ``about_run``: it gets the shared part, and its one argument is a JSON object.
+    """One script. ``about_run``: it gets the shared part, and its one argument is a JSON object; ``on_agenda``: it gets
+    what puts a member on an agenda alone.
 
     ``waits``: a person or a host waits for it, so with ASKGATE_REDIS_WAIT it waits for replicas.
     """
 
-    def __init__(self, name: str, *, about_run: bool = True, waits: bool = False) -> None:
+    def __init__(
+        self, name: str, *, about_run: bool = True, on_agenda: bool = False, waits: bool = False
+    ) -> None:
         source = (_FOLDER / f"{name}.lua").read_text()
         self.name = name
         self.waits = waits
-        self.source = f"{_COMMON}\n{source}" if about_run else source
+        shared = [_AGENDA] if on_agenda else [_AGENDA, _COMMON] if about_run else []
+        self.source = "\n".join([*shared, source])
         self.sha = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     async def __call__(self, client: Any, keys: Sequence[str], args: Sequence[str | int]) -> Any:
@@ -70,9 +75,13 @@ CLAIM = Script("claim", about_run=False)
 FINISH = Script("finish", about_run=False)
 PACE = Script("pace", about_run=False)
 HOLD = Script("hold", about_run=False)
+TROUBLE = Script("trouble", about_run=False)
 RENEW = Script("renew", about_run=False)
 FORGET = Script("forget")
 FENCE = Script("fence", about_run=False)
 ENDS = Script("ends", about_run=False)
 TRIM = Script("trim", about_run=False)
+NUDGE = Script("nudge", on_agenda=True)
+TAKE_NUDGES = Script("take_nudges", on_agenda=True)
+END_NUDGES = Script("end_nudges", on_agenda=True)
 TALLY = Script("tally", about_run=False)

@@ -42,14 +42,20 @@ _AWAY_CODES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "TRYAGAIN", "LOADING", "OO
 
 
 class reachable:  # noqa: N801  # it is used as a word; a class, because a generator costs as much as the time-out
-    """Around one call. Raises StoreUnavailable when Redis cannot be reached, or cannot take it now."""
+    """Around one call. Raises StoreUnavailable when Redis cannot be reached, or cannot take it now.
 
-    __slots__ = ("_budget",)
+    Who is cancelled meanwhile is cancelled, whatever came of the call: redis-py sends under asyncio.wait_for, which
+    until Python 3.12 may swallow it.
+    """
+
+    __slots__ = ("_asked", "_budget", "_task")
 
     def __init__(self) -> None:
         self._budget = asyncio.timeout(BUDGET_S)
 
     async def __aenter__(self) -> None:
+        self._task = asyncio.current_task()
+        self._asked = self._task.cancelling() if self._task else 0
         await self._budget.__aenter__()
 
     async def __aexit__(
@@ -59,6 +65,8 @@ class reachable:  # noqa: N801  # it is used as a word; a class, because a gener
             await self._budget.__aexit__(kind, error, trace)
         except TimeoutError as late:
             raise StoreUnavailable from late
+        if kind is not asyncio.CancelledError and self._task and self._task.cancelling() > self._asked:
+            raise asyncio.CancelledError
         if error is not None and (away := _away(error)):
             raise away from error
 

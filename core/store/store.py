@@ -30,10 +30,12 @@ from core.store.indexes import index_names, names_with
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.lists import Lists
 from core.store.merging import merged
+from core.store.nudges import Nudges
 from core.store.pace import Pace
 from core.store.reach import reachable
 from core.store.tail import Tail
 from core.store.tallies import Tallies
+from core.store.troubles import Troubles
 
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 SAID_MOST = 50
@@ -79,10 +81,12 @@ class Store:
         self.audit = AuditLog(client, partitions, clock)
         self.events = Events(client)
         self.tallies = Tallies(client)
+        self.nudges = Nudges(self, client)
         self.expiries = Expiries(self, self._fast, clock)
         self.record = record or Record()
         self.handovers = Handovers(self, client)
         self.pace = Pace(self._fast, clock)
+        self.troubles = Troubles(client, clock)
         self.tail = Tail(client, partitions)
         self.lists = Lists(self, client)
 

@@ -15,6 +15,8 @@ from slack_bolt.async_app import AsyncAck, AsyncRespond
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.listeners.actions import Actions
+from bot.listeners.inbox import Inbox
+from bot.listeners.lists import Lists
 from bot.sandbox.delivery import sign
 from bot.slack.client import Slack
 from core.embedded import EmbeddedServer
@@ -326,7 +328,9 @@ async def test_a_click_is_acknowledged_only_once_it_is_in_the_store(
     _, payload = await a_click(world)
     ack, engine = AsyncAck(), world.replicas[0].engine
     client = AsyncWebClient(token="xoxb-test", base_url=world.slack.api_url)
+    slack = Slack(client)
+    lists = Lists(engine, slack, Inbox(engine, slack))
     server.kill()
     with pytest.raises(StoreUnavailable):
-        await Actions(engine, Slack(client)).handle(ack, payload, AsyncRespond(response_url=None))
+        await Actions(engine, slack, lists).handle(ack, payload, AsyncRespond(response_url=None))
     assert ack.response is None

@@ -66,3 +66,52 @@ async def test_a_card_whose_channel_is_archived_while_it_waits_goes_on_in_the_fa
     await world.ben.click("Approve", message=card)
     assert (await world.api.settled(run))["approvals"]["c"]["outcome"] == "approved"
     await world.shows(run, "Approved by API key agent, @ben", copy=FALLBACK)
+
+
+# what admins hear of it
+
+
+def notices(world: World) -> list[str]:
+    return [
+        world.slack.text_of(m)
+        for m in world.slack.messages(world.dan.dm)
+        if "did not take" in world.slack.text_of(m)
+    ]
+
+
+async def test_admins_are_told_once_what_slack_did_not_take_and_then_left_alone_for_a_while(
+    world: World,
+) -> None:
+    lost = [await world.api.open(question(world, NOWHERE, policy={"responders": ["anyone"]}))]
+    await world.api.settled(lost[0])
+    await world.slack.wait_for(lambda: notices(world))
+    [first] = notices(world)
+    assert "1 × channel_not_found" in first
+    assert lost[0]["id"] in first
+    for place in (NOWHERE, NOWHERE, world.slack.add_channel("closed", ["ana"], bot=False)):
+        lost.append(await world.api.open(question(world, place, policy={"responders": ["anyone"]})))
+        await world.api.settled(lost[-1])
+    assert len(notices(world)) == 1
+    await world.lapse()
+    await world.slack.wait_for(lambda: len(notices(world)) > 1)
+    second = notices(world)[1]
+    for word in ("3 cards", "2 × channel_not_found", "1 × not_in_channel in #closed: invite askgate"):
+        assert word in second
+    assert [run["id"] in second for run in lost] == [False, True, True, True]
+    await world.lapse()
+    calls = len(world.slack.called("chat.postMessage"))
+    later = await world.api.open(question(world, world.ops))
+    await world.card(later)
+    assert len(world.slack.called("chat.postMessage")) == calls + 1
+    for name in ("ana", "ben", "cho"):
+        assert "did not take" not in str(world.slack.messages(world.slack.as_user(name).dm))
+
+
+async def test_an_admin_whom_slack_lets_nobody_write_to_keeps_nobody_else_from_hearing(
+    empty_world: World,
+) -> None:
+    world = empty_world
+    await world.start(ASKGATE_ADMINS=f"U0NOBODY,{world.ids['dan']}")
+    run = await world.api.open(question(world, NOWHERE, policy={"responders": ["anyone"]}))
+    await world.slack.wait_for(lambda: notices(world))
+    assert run["id"] in notices(world)[0]

@@ -122,7 +122,7 @@ class World:
         try:
             async for key in client.scan_iter("ag:*:agenda"):
                 for member in await client.zrange(key, 0, -1):
-                    if member.startswith(("card:", "remind:")):
+                    if member.startswith(("card:", "remind:", "notice:")):
                         await client.zadd(key, {member: 0})
         finally:
             await client.aclose()

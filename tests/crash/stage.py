@@ -16,8 +16,10 @@ from bot.sandbox import LocalSlack
 from core.agenda import LEASE_MS
 from core.clock import WallClock
 from core.embedded import EmbeddedServer
+from core.errors import StoreUnavailable
 from core.store.connect import fast_client
 from core.store.keys import leases
+from core.store.reach import reachable
 from core.store.store import Store
 from tests.crash.host import API_KEY, KEY_NAME, Journal
 from tests.crash.lives import Life, Lives
@@ -164,6 +166,8 @@ class Stage:
                 if killed.done():
                     assert killed.result() == KILLED, f"it ended by itself ({killed.result()})"
                     assert doom, "it was killed by somebody else"
+                else:
+                    quiet.result()
                 return not killed.done()
             finally:
                 killed.cancel()
@@ -248,16 +252,24 @@ class Stage:
     async def _quiet(self, play: Play, done: asyncio.Event) -> None:
         """Return when the host has everything and nothing is left to do about a play's runs."""
         await done.wait()
-        while await self.left(play):  # noqa: ASYNC110  # another process does it
+        while await self._busy(play):  # noqa: ASYNC110  # another process does it
             await asyncio.sleep(POLL_S)
         await self.slack.quiet()
+
+    async def _busy(self, play: Play) -> bool:
+        """Whether there is something left, as far as can be told: the store's server may be down for a strike."""
+        try:
+            return bool(await self.left(play))
+        except StoreUnavailable:
+            return True
 
     async def left(self, play: Play) -> list[str]:
         """What is queued or leased of a play's runs."""
         runs = {entry["run"] for entry in play.journal.entries("opened")}
         found = []
         for queue in self._queues(play):
-            members = [*await self.redis.zrange(queue, 0, -1), *await self.redis.hkeys(leases(queue))]
+            async with reachable():
+                members = [*await self.redis.zrange(queue, 0, -1), *await self.redis.hkeys(leases(queue))]
             found += [f"{queue} {member}" for member in members if member.rpartition(":")[2] in runs]
         return found
 

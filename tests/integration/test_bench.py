@@ -22,7 +22,7 @@ WANTED = {
     "due": ["gates due in one second"],
     "late": ["lateness at"],
     "crowd": ["suspend, ", "decide, ", "list 50 by user", "list 50 by channel", "list 50 by host"],
-    "clicks": ["beside Bolt alone", "Bolt's default runner", "the card's update sent"],
+    "clicks": ["beside Bolt alone", "one write to disk", "Bolt's default runner", "the card's update sent"],
 }
 
 

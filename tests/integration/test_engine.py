@@ -18,7 +18,15 @@ from redis.crc import key_slot
 
 from core.clock import StoreClock
 from core.engine import Answer, ResumeEngine
-from core.errors import IdempotencyKeyReused, LeaseLost, NobodyMayDecide, NoPlace, NotFound, StoreMismatch
+from core.errors import (
+    IdempotencyKeyReused,
+    LeaseLost,
+    NobodyMayDecide,
+    NoPlace,
+    NotAllowed,
+    NotFound,
+    StoreMismatch,
+)
 from core.gates import MAX_COMMENT, Action
 from core.ids import run_of
 from core.policy import Key
@@ -468,3 +476,19 @@ async def test_replicas_with_wrong_wall_clocks_agree_on_the_store_s_time(engine:
         await there.anchor()
         assert abs(there.now_ms() - await engine.store.server_ms()) < 1000
     assert abs(here.now_ms() - await engine.store.server_ms()) < 1000
+
+
+async def test_what_was_read_a_moment_ago_is_read_again_if_the_gate_is_another_by_now(
+    engine: ResumeEngine,
+) -> None:
+    known = await opened(engine, policy={"responders": ["U1", "U2"]})
+    await engine.amendments.reassign(known.gates[0].id, ["U2"], by=CI, via="api")
+    with pytest.raises(NotAllowed):
+        await engine.decide(
+            known.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED, known=known
+        )
+    run = await engine.decide(
+        known.gates[0].id, Action.ANSWER, by=BEN, via="slack", values=FOCUSED, known=known
+    )
+    assert run.gates[0].decision is not None
+    assert run.gates[0].decision.by == (BEN,)

@@ -73,6 +73,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "ASKGATE_AUDIT_VALUES": "On",
         "ASKGATE_REDACT_FIELDS": "pin, X-Code",
         "ASKGATE_REDACT_PATTERNS": str(patterns),
+        "ASKGATE_QUIET_HOURS": "22:00-07:00 Europe/Berlin",
         "ASKGATE_LANGUAGE": "ES",
         "ASKGATE_LOG_LEVEL": "DEBUG",
         "ASKGATE_GRACE_S": "0.5",

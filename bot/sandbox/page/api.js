@@ -57,6 +57,9 @@ export function say(channel, text, threadTs) {
   return post("/ui/say", threadTs ? { channel, text, thread_ts: threadTs } : { channel, text });
 }
 
+/** Run a shortcut by its callback id; `on` is `{channel, ts}` of a message for a message shortcut. */
+export const runShortcut = (callbackId, on) => post("/ui/shortcut", { callback_id: callbackId, ...on });
+
 const RETRY_MS = 1000;
 
 /**

@@ -1,9 +1,10 @@
 // The box to write in: Enter sends, "/" offers the slash commands, "@" the people.
 
-import { say } from "./api.js";
+import { runShortcut, say } from "./api.js";
 import { avatar } from "./avatar.js";
 import { el, uid } from "./dom.js";
 import { icon } from "./icons.js";
+import { attachMenu } from "./menu.js";
 import { choiceRow, choiceRows, showPopup } from "./popup.js";
 import { apps, displayName, people, world } from "./world.js";
 
@@ -70,10 +71,36 @@ class Composer {
       icon("send"),
     );
     const help = el("span", { class: "composer-help" }, HELP);
-    const foot = el("div", { class: "composer-foot" }, help, this.send);
+    const foot = el("div", { class: "composer-foot" }, this.shortcuts(), help, this.send);
     this.frame = el("div", { class: "composer-frame" }, this.field, foot);
     this.failure = el("div", { class: "composer-failure", role: "alert", hidden: true });
     this.node = el("div", { class: "composer" }, this.frame, this.failure);
+  }
+
+  /** The apps' global shortcuts behind a plus sign, if there are any. */
+  shortcuts() {
+    const offered = world.state.shortcuts.filter((item) => item.type === "global");
+    if (!offered.length) return null;
+    const button = el(
+      "button",
+      { type: "button", class: "shortcuts", "aria-label": "Shortcuts", title: "Shortcuts" },
+      icon("plus"),
+    );
+    const items = offered.map((item) => ({
+      text: [item.name],
+      description: [item.description || item.app],
+      act: async () => this.fail(await runShortcut(item.callback_id)),
+    }));
+    attachMenu(button, "Shortcuts", items);
+    return button;
+  }
+
+  /** Say that something did not work; nothing when it did. */
+  fail(answer) {
+    this.failure.hidden = answer.ok;
+    if (answer.ok) return;
+    const why = answer.error ? ` (${answer.error})` : "";
+    this.failure.replaceChildren(icon("warning"), `That didn't work. Try again.${why}`);
   }
 
   listen() {
@@ -147,9 +174,7 @@ class Composer {
       this.onSent();
       return;
     }
-    const why = answer.error ? ` (${answer.error})` : "";
-    this.failure.replaceChildren(icon("warning"), `That didn't work. Try again.${why}`);
-    this.failure.hidden = false;
+    this.fail(answer);
     if (!this.field.value) this.field.value = text;
     this.settle();
   }

@@ -6,8 +6,8 @@ import { el, uid } from "./dom.js";
 import { quietEmoji } from "./emoji.js";
 import { dots } from "./icons.js";
 import { numberControl, textControl } from "./inputs.js";
+import { attachMenu } from "./menu.js";
 import { textObject } from "./mrkdwn.js";
-import { choiceRow, choiceRows, showPopup } from "./popup.js";
 import { selectControl } from "./select.js";
 
 /** Go to an element's address as a link does: to a message of this workspace in place, else apart from the page. */
@@ -97,68 +97,23 @@ function choicesControl(element, surface, place) {
 }
 
 function overflowControl(element, surface, place) {
-  const menuId = uid("menu");
-  const menu = el("div", { id: menuId, role: "menu", "aria-label": "More options", tabIndex: -1 });
   const button = el(
     "button",
-    {
-      type: "button",
-      class: "button button-overflow",
-      "aria-label": "More options",
-      "aria-haspopup": "menu",
-      "aria-expanded": "false",
-      "aria-controls": menuId,
-    },
+    { type: "button", class: "button button-overflow", "aria-label": "More options" },
     dots(),
     el("span", { class: "spinner" }),
   );
-  const rows = choiceRows(menu, "menuitem", (id, row) => {
-    if (popup) row?.focus();
-  });
-  let popup = null;
   const pick = async (option) => {
-    popup.close();
-    button.focus();
     if (element.confirm && !(await confirmed(element.confirm))) return;
     visit(option.url);
     await press(button, option.value);
   };
-  const items = element.options.map((option) => {
-    const item = choiceRow(
-      { id: uid("item"), role: "menuitem", tabIndex: -1 },
-      textObject(option.text),
-      option.description ? textObject(option.description) : null,
-    );
-    item.addEventListener("click", () => pick(option));
-    return item;
-  });
-  const openMenu = () => {
-    popup = showPopup(button, menu, () => {
-      popup = null;
-      button.setAttribute("aria-expanded", "false");
-    });
-    button.setAttribute("aria-expanded", "true");
-    rows.fill(items, 0);
-  };
-  button.addEventListener("click", () => (popup ? popup.close() : openMenu()));
-  button.addEventListener("keydown", (event) => {
-    if (!popup && ["ArrowDown", "ArrowUp"].includes(event.key)) {
-      event.preventDefault();
-      openMenu();
-    }
-  });
-  menu.addEventListener("keydown", (event) => {
-    event.stopPropagation();
-    if (rows.move(event.key)) event.preventDefault();
-    else if (event.key === "Enter" || event.key === " ") {
-      event.preventDefault();
-      rows.current()?.click();
-    } else if (event.key === "Escape" || event.key === "Tab") {
-      event.preventDefault();
-      popup?.close();
-      button.focus();
-    }
-  });
+  const items = element.options.map((option) => ({
+    text: textObject(option.text),
+    description: option.description ? textObject(option.description) : null,
+    act: () => pick(option),
+  }));
+  attachMenu(button, "More options", items);
   return makeControl(element, surface, place, [button]);
 }
 

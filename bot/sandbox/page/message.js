@@ -1,12 +1,14 @@
 // One message: who, when, what, and the way into its thread.
 
+import { runShortcut } from "./api.js";
 import { avatar } from "./avatar.js";
 import { patchBlocks } from "./blocks.js";
 import { clock, lastReply, tsDate } from "./dates.js";
 import { el, renderOnce } from "./dom.js";
-import { icon } from "./icons.js";
+import { dots, icon } from "./icons.js";
+import { attachMenu } from "./menu.js";
 import { go } from "./place.js";
-import { displayName, repliesTo, userOf } from "./world.js";
+import { displayName, repliesTo, userOf, world } from "./world.js";
 
 const FACES_SHOWN = 3;
 
@@ -57,7 +59,7 @@ export function makeMessage(message, { channel, inThread, onDismiss }) {
     },
     message.ephemeral ? privateNote(() => onDismiss(message)) : null,
     el("div", { class: "message-row" }, gutter, content),
-    inThread || message.ephemeral ? null : toolbar(message),
+    message.ephemeral ? null : toolbar(message, channel, inThread),
   );
   node.classList.toggle("private", Boolean(message.ephemeral));
   const container = {
@@ -151,7 +153,25 @@ function privateNote(dismiss) {
   );
 }
 
-function toolbar(message) {
+/** The shortcuts that the apps offer on a message, behind three dots. */
+function shortcutsMenu(message, channel) {
+  const offered = world.state.shortcuts.filter((item) => item.type === "message");
+  if (!offered.length) return null;
+  const button = el(
+    "button",
+    { type: "button", class: "tool", "aria-label": "More actions", title: "More actions" },
+    dots(),
+  );
+  const items = offered.map((item) => ({
+    text: [item.name],
+    description: [item.app],
+    act: () => runShortcut(item.callback_id, { channel, ts: message.ts }),
+  }));
+  attachMenu(button, "More actions", items);
+  return button;
+}
+
+function toolbar(message, channel, inThread) {
   const reply = el(
     "button",
     {
@@ -163,5 +183,5 @@ function toolbar(message) {
     },
     icon("reply"),
   );
-  return el("div", { class: "toolbar" }, reply);
+  return el("div", { class: "toolbar" }, inThread ? null : reply, shortcutsMenu(message, channel));
 }

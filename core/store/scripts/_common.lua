@@ -1,4 +1,4 @@
--- Shared by the scripts; put before each of them.
+-- Shared by the scripts about runs; put before each of them, behind `_agenda.lua`.
 -- KEYS of a script about one run: 1 run, 2 agenda, 3 its leases, 4 audit, 5 audit head, 6 queue, 7 its leases,
 -- 8 open runs, 9 all runs, 10 the run's trail, 11 settled runs, from 12 on what the script itself needs, then the
 -- undeliverable runs, the homes that people look at and the expiries, then the indexes that the run stands in while it waits.
@@ -6,34 +6,12 @@
 -- first and the last of those keys), and what the script needs.
 -- JSON that Lua need not look into is passed as strings and spliced: cjson would turn [] into {} and 1.0 into 1.
 
-local cmd = cjson.decode(ARGV[1])
-local now = cmd.now
-
 local RUN, AGENDA, LEASES, AUDIT, HEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local QUEUE, QUEUE_LEASES, OPEN, RUNS, TRAIL, SETTLED = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local UNDELIVERABLE, HOMES, EXPIRIES = KEYS[cmd.first_index - 3], KEYS[cmd.first_index - 2], KEYS[cmd.first_index - 1]
 local INDEXES = {}
 for number = cmd.first_index, cmd.last_index do
   INDEXES[number - cmd.first_index + 1] = KEYS[number]
-end
-
--- Makes a member of the agenda (or of a queue) due. Somebody who is working on it finishes first and then does it again.
-local function schedule(queue, leases, member, due)
-  local record = redis.call('HGET', leases, member)
-  if record then
-    record = cjson.decode(record)
-    if record['until'] and record['until'] > now then
-      record.again = math.min(record.again or due, due)
-      redis.call('HSET', leases, member, cjson.encode(record))
-      return
-    end
-  end
-  redis.call('ZADD', queue, due, member)
-end
-
-local function unschedule(queue, leases, ...)
-  redis.call('ZREM', queue, ...)
-  redis.call('HDEL', leases, ...)
 end
 
 local rung = {}

@@ -1,0 +1,109 @@
+"""Tells admins that Slack does not take cards: the agenda's handler for `notice:<name>`, and who notes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import structlog
+
+from bot import words
+from bot.cards.blocks import markup
+from bot.cards.card import Message
+from bot.slack.audience import Audience
+from bot.slack.client import Slack
+from bot.slack.errors import MEANINGS, Meaning, SlackBusy, SlackGone, SlackRefused, again
+from core.agenda import TryAgain
+from core.engine import ResumeEngine
+from core.errors import CannotVerify
+from core.ids import new_token
+from core.places import Place
+from core.policy import Person
+from core.store.events import DONE
+from core.store.troubles import Trouble
+
+CARDS: Final = "cards"
+"""The name of these troubles."""
+QUIET_MS: Final = 15 * 60_000
+"""How long nothing is told after something was; what comes meanwhile is told together."""
+ADMINS: Final = 20
+"""How many admins are told at most."""
+LINES: Final = 10
+RUNS: Final = 5
+
+log = structlog.get_logger(__name__)
+
+
+class Notices:
+    """One message to each admin about all that happened since the last, and then nothing for `QUIET_MS`."""
+
+    def __init__(self, engine: ResumeEngine, slack: Slack, audience: Audience) -> None:
+        self._engine = engine
+        self._slack = slack
+        self._audience = audience
+
+    async def note(self, run_id: str, place: Place, code: str) -> None:
+        """Have admins told that Slack does not take a run's card in a place. Raises StoreUnavailable."""
+        where = f"<#{place.channel}>" if place.channel else f"<@{place.user}>"
+        await self._engine.store.troubles.note(CARDS, {"run": run_id, "where": where, "code": code})
+
+    async def notice(self, name: str, tries: int) -> None:
+        """Tell what was noted. Raises TryAgain, also when it was told: to see later whether there is more."""
+        troubles = self._engine.store.troubles
+        noted = await troubles.noted(name)
+        if not noted:
+            return
+        try:
+            admins = await self._audience.crowd("admins")
+        except CannotVerify:
+            # some of them are a group that Slack does not tell now
+            raise TryAgain from None
+        for admin in admins[:ADMINS]:
+            await self._tell(admin, noted, looking=tries > 1)
+        await troubles.told(name, noted)
+        raise TryAgain(QUIET_MS, tried=False)
+
+    async def _tell(self, admin: Person, noted: Sequence[Trouble], *, looking: bool) -> None:
+        """Tell one admin, once. Who cannot be told is left out: the audit and the log have it all."""
+        events, about = self._engine.store.events, f"notice:{noted[0]['id']}"
+        once = f"{about}:{admin.user}"
+        if await events.begin(once, new_token()) == DONE:
+            return
+        told = False
+        try:
+            await self._post(admin, noted, {"notice": about}, looking=looking)
+            told = True
+        except SlackBusy as busy:
+            raise again([busy]) from busy
+        except (SlackRefused, SlackGone) as refused:
+            log.error("notice.failed", admin=admin.user, code=refused.code)
+            told = True
+        finally:
+            await events.end(once, done=told)
+
+    async def _post(
+        self, admin: Person, noted: Sequence[Trouble], payload: dict[str, object], *, looking: bool
+    ) -> None:
+        channel = await self._slack.open_dm(admin.user)
+        since_ms = self._engine.store.clock.now_ms() - QUIET_MS
+        if looking and await self._slack.find(channel, thread_ts=None, since_ms=since_ms, payload=payload):
+            return
+        await self._slack.post(channel, notice(noted), thread_ts=None, payload=payload)
+
+
+def notice(noted: Sequence[Trouble]) -> Message:
+    """The message: how many, why and where, what to do about it, and which runs."""
+    kinds = Counter((str(trouble["code"]), str(trouble["where"])) for trouble in noted)
+    lines = [
+        words.unshown_line(count, code, where, words.HINTS.get(str(_meaning(code)), ""))
+        for (code, where), count in kinds.most_common(LINES)
+    ]
+    runs = list(dict.fromkeys(str(trouble["run"]) for trouble in reversed(noted)))
+    which = words.and_more(", ".join(f"`{run}`" for run in runs[:RUNS]), max(len(runs) - RUNS, 0))
+    text = "\n".join([words.unshown(len(noted)), *lines, words.unshown_runs(which)])
+    return Message((), [markup(text)], words.unshown(len(noted)), text)
+
+
+def _meaning(code: str) -> Meaning | None:
+    return MEANINGS.get(code)
