@@ -14,7 +14,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners.actions import Actions
 from bot.listeners.admin import Admin
 from bot.listeners.commands import Gates
-from bot.listeners.home import Home
 from bot.listeners.inbox import Inbox
 from bot.listeners.lists import Lists
 from bot.listeners.mentions import Mentions
@@ -51,7 +50,6 @@ def build_app(engine: ResumeEngine, client: AsyncWebClient, *, signing_secret: s
     Gates(engine, lists, admin).register(app)
     Shortcuts(slack, lists).register(app)
     Mentions(slack, lists).register(app)
-    Home(slack, inbox).register(app)
     Replies(engine, slack).register(app)
     app.event(_ANY_EVENT)(_heard)
     app.error(_failed)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 class Counts:
     """How much there is, in runs: open, of those due within the time asked for, dead letters, undeliverable.
 
-    ``oldest`` is when the oldest open one was made (ms); None if there is none.
+    ``oldest`` is when the oldest open one was made (ms), and its id; None if there is none.
     """
 
     open: int
     due_soon: int
     dead: int
     undeliverable: int
-    oldest: int | None
+    oldest: tuple[int, str] | None

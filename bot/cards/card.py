@@ -20,7 +20,7 @@ from bot.cards.link import link_blocks
 from bot.cards.plain import plain
 from bot.cards.question import drafts_bytes, question_blocks
 from bot.cards.settled import settled_blocks
-from bot.cards.text import cut, date, escape, glance, length, mention, one_line, shown, visible
+from bot.cards.text import cut, date, escape, glance, isolated, length, mention, one_line, shown, visible
 from bot.cards.together import together_row
 from bot.cards.weight import weight
 from core.gates import Gate, Kind
@@ -132,7 +132,7 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str,
         row = together_row(run, budget)
         blocks += [divider(), row] if row else []
     pending = sum(gate.pending for gate in gates)
-    text = words.fallback(escape(title(run)), pending, len(gates), _first_asked(gates))
+    text = words.fallback(isolated(escape(title(run))), pending, len(gates), isolated(_first_asked(gates)))
     return Message(parts[number], aloud(blocks, gates), text, plain(gates))
 
 
@@ -166,7 +166,7 @@ def title(run: Run) -> str:
 def _head(run: Run, number: int, count: int, link: str, instead: str) -> list[Block]:
     """What it is about, who asks, for whom, until when; in the thread's later messages only what they go on with."""
     if number:
-        return [note(f"{title(run)} ({words.continued(number + 1, count)})")]
+        return [note(f"{isolated(title(run))} ({words.continued(number + 1, count)})")]
     facts = [words.asked_by(run.doc.owner, run.doc.host)]
     if run.doc.requester:
         facts.append(words.asked_for(mention(run.doc.requester)))
@@ -183,13 +183,15 @@ def _head(run: Run, number: int, count: int, link: str, instead: str) -> list[Bl
 
 
 def _afterwards(run: Run) -> list[Block]:
-    """That the host did not take the run up: whoever decided it thinks that it went on."""
+    """That the host did not take the run up, or in vain: whoever decided it thinks that it went on."""
     error = shown(one_line(run.error or ""), ERROR_BYTES - 100)
     match run.status:
         case RunStatus.FAILED:
             return [row(words.host_refused(error))]
         case RunStatus.LOST:
             return [row(words.host_moved_on(error))]
+        case RunStatus.WAITING if run.attempt > 1 and error:
+            return [row(words.asked_again(error))]
     return []
 
 

@@ -12,7 +12,7 @@ from bot.cards.blocks import Block, actions, button, context, divider, header, m
 from bot.cards.heading import asked_of
 from bot.cards.queries import Query, Which
 from bot.cards.settled import settled_line
-from bot.cards.text import cut, date, glance, mention, size, visible
+from bot.cards.text import cut, date, glance, isolated, mention, size, visible
 from core.copies import card_for
 from core.gates import Gate
 from core.runs import Card, Run, RunStatus
@@ -91,7 +91,7 @@ def item_blocks(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
         row(what(item.run, item.gate)),
         context(" · ".join(_facts(item.run, item.gate))),
         *error,
-        actions(f"{item.gate.id}/list", _item_controls(item, query, admin=admin)),
+        actions(f"{item.gate.id}/list", item_controls(item, query, admin=admin)),
     ]
 
 
@@ -128,9 +128,10 @@ def _pager(query: Query, further: Query | None) -> list[Block]:
     return found
 
 
-def _item_controls(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
+def item_controls(item: Waiting, query: Query, *, admin: bool, live: bool = False) -> list[Block]:
+    """What can be done about a gate of a list; ``live``: the controls of its card stand there already."""
     gate, about = item.gate, what(item.run, item.gate)
-    text = words.DECIDE if gate.pending else words.DETAILS
+    text = words.DECIDE if gate.pending and not live else words.DETAILS
     found = [button(text, DETAILS, f"{gate.id} {query.dump()}", label=name(text, about))]
     if item.url:
         found.append(button(words.OPEN_CARD, LINK, url=item.url, label=name(words.OPEN_CARD, about)))
@@ -157,7 +158,7 @@ def what(run: Run, gate: Gate) -> str:
     title = glance(run.doc.title or "", TITLE_BYTES)
     word, asked = asked_of(gate)
     room = TITLE_BYTES + WHAT_BYTES - size(title) - size(word)
-    return f"{title} · {word}{glance(asked, room)}" if title else f"{word}{glance(asked, room)}"
+    return f"{isolated(title)} · {word}{glance(asked, room)}" if title else f"{word}{glance(asked, room)}"
 
 
 def _facts(run: Run, gate: Gate) -> list[str]:

@@ -98,7 +98,7 @@ def stats_page(counts: Counts) -> Page:
 
 
 def counts_blocks(counts: Counts) -> list[Block]:
-    oldest = words.oldest(date(counts.oldest)) if counts.oldest is not None else ""
+    oldest = words.oldest(date(counts.oldest[0])) if counts.oldest else ""
     return [
         {
             "type": "section",

@@ -22,7 +22,7 @@ class Which(StrEnum):
     ALL = "all"
     """What waits: all of it for admins, for others what they may decide."""
     MINE = "mine"
-    """What the person may decide."""
+    """What the person may decide; ``about``: `approvals` or `answers` alone."""
     CHANNEL = "channel"
     """What waits in a channel; ``about`` is its id."""
     THREAD = "thread"
@@ -32,18 +32,23 @@ class Which(StrEnum):
     RUN = "run"
     """The gates of one run; ``about`` is its id."""
     EXPIRING = "expiring"
-    """What waits, the nearest deadline first."""
+    """What waits, the nearest deadline first; ``about``: `mine` for what the person may decide, also for an admin."""
     ASKED = "asked"
     """What is asked in the person's name."""
     DECIDED = "decided"
     """What the person has had a word on lately, settled or not."""
     UNDELIVERABLE = "undeliverable"
     """For admins: what could be shown to nobody."""
+    OVERVIEW = "overview"
+    """For admins: how much there is, and the worst of it. It is no list of its own."""
     DEAD = "dead"
     """For admins: runs that their hosts refused, never took up or had moved on from."""
 
 
-FOR_ADMINS: Final = frozenset((Which.UNDELIVERABLE, Which.DEAD))
+FOR_ADMINS: Final = frozenset((Which.OVERVIEW, Which.UNDELIVERABLE, Which.DEAD))
+APPROVALS: Final = "approvals"
+ANSWERS: Final = "answers"
+OWN: Final = "mine"
 
 
 @dataclass(frozen=True, slots=True)

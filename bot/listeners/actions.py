@@ -136,7 +136,7 @@ class Actions:
             gate=gate,
             shown=shown_gate(gate, self._engine.redaction),
             surface=surface,
-            state=(surface.body.get("state") or {}).get("values", {}),
+            state=surface.values,
         )
         return await self._verbs[control.verb](click)
 

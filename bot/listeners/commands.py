@@ -175,7 +175,7 @@ def _query(word: str, rest: str, here: str) -> Query | None:
             if channel[0] in "CG"
             else Query(Which.MINE)
         )
-    if not word or word in set(Which) - {Which.RUN, Which.THREAD, Which.HOST}:
+    if not word or word in set(Which) - {Which.RUN, Which.THREAD, Which.HOST, Which.OVERVIEW}:
         return None if rest else Query(Which(word or Which.ALL))
     return None
 

@@ -12,12 +12,12 @@ import structlog
 
 from bot import words
 from bot.cards.inbox import Waiting, card_of
-from bot.cards.queries import FOR_ADMINS, Position, Query, Which
+from bot.cards.queries import APPROVALS, FOR_ADMINS, OWN, Position, Query, Which
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
 from core.copies import places
 from core.engine import ResumeEngine
 from core.errors import CannotVerify, NotFound
-from core.gates import Gate, Outcome, speaker
+from core.gates import Gate, Kind, Outcome, speaker
 from core.ids import run_of
 from core.policy import Person, is_among
 from core.runs import Run
@@ -70,6 +70,11 @@ class _Search:
     unsure: bool = False
     items: dict[str, Item] = field(default_factory=dict)
     """By gate: two looks may find one."""
+
+    @property
+    def soonest_of_own(self) -> bool:
+        """Whether all that the person may decide has to be found, before it is known what expires first."""
+        return self.query.which is Which.EXPIRING and (not self.admin or self.query.about == OWN)
 
 
 class Inbox:
@@ -135,7 +140,7 @@ class Inbox:
             case Which.HOST:
                 check = self._any if search.admin else self._may_decide(search)
                 await self._scan(search, self._gates([f"host:{about}"], after), check)
-            case Which.EXPIRING if search.admin:
+            case Which.EXPIRING if not search.soonest_of_own:
                 await self._scan(search, self._expiring(after), self._any)
             case Which.EXPIRING:
                 await self._decidable(search, all_of_it=False)
@@ -170,7 +175,7 @@ class Inbox:
 
     async def _scan(self, search: _Search, source: AsyncGenerator[Item], check: Check) -> None:
         """Look at gates in their order, until there is a page of them and one more."""
-        all_of_them = search.query.which is Which.EXPIRING and not search.admin
+        all_of_them = search.soonest_of_own
         found = looked_at = 0
         async with contextlib.aclosing(source):
             async for batch in _batches(source):
@@ -200,7 +205,11 @@ class Inbox:
         return True
 
     def _may_decide(self, search: _Search) -> Check:
+        about = search.query.about if search.query.which is Which.MINE else ""
+
         async def check(run: Run, gate: Gate) -> bool:
+            if about and (about == APPROVALS) != (gate.doc.kind is Kind.APPROVAL):
+                return False
             return await self._engine.may_decide(run, gate, search.person)
 
         return check
@@ -271,6 +280,7 @@ class Inbox:
         """The gates as people may see them, with the addresses of their cards, as far as Slack tells them in time."""
         shown = [self._shown(run, gate) for run, gate in found]
         cards = [card_of(run, gate) for run, gate in shown]
+        self._links |= {(card.channel, card.ts): card.url for card in cards if card and card.url}
         unknown = {(card.channel, card.ts) for card in cards if card} - self._links.keys()
         if unknown:
             tasks = [asyncio.create_task(self._ask(channel, ts)) for channel, ts in unknown]

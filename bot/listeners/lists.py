@@ -12,6 +12,7 @@ from bot import words
 from bot.cards.inbox import DETAILS, LINK, LIST, REQUEUE, Page, list_page
 from bot.cards.pages import gate_page, load, stats_page
 from bot.cards.queries import FOR_ADMINS, Query, Which
+from bot.listeners.home import SOON_MS, Home
 from bot.listeners.inbox import Inbox
 from bot.listeners.people import person_of, word_for
 from bot.listeners.surfaces import UNTOLD, Surface
@@ -22,9 +23,7 @@ from core.gates import Gate
 from core.policy import Person
 from core.runs import Run
 
-SOON_MS: Final = 3600 * 1000
-"""What expires within an hour expires soon."""
-ACTIONS: Final = re.compile(rf"^(?:{LIST}|{DETAILS}|{LINK}|{REQUEUE})(?::\w+)?$")
+ACTIONS: Final = re.compile(rf"^(?:{LIST}|{DETAILS}|{LINK}|{REQUEUE})(?::[\w-]+)?$")
 
 log = structlog.get_logger(__name__)
 
@@ -36,9 +35,11 @@ class Lists:
         self._engine = engine
         self._slack = slack
         self._inbox = inbox
+        self._home = Home(engine)
 
     def register(self, app: AsyncApp) -> None:
         app.action(ACTIONS)(self.handle)
+        self._home.register(app)
 
     # pages
 
@@ -81,8 +82,13 @@ class Lists:
     async def again(self, surface: Surface, person: Person, gate: str, word: str = "") -> bool:
         """Draw a gate's page anew where somebody has just clicked in it, with a sentence (markup) on top.
 
-        Returns whether it stands there: what is no page of ours is left alone.
+        Returns whether it stands there: what is no page of ours is left alone. The Home is drawn by the agenda.
         """
+        if surface.kind == "home":
+            if word:
+                await surface.tell(word)
+            await self._home.again(person)
+            return True
         if not surface.shows_gate:
             return False
         back = load(surface.metadata)[0] if surface.kind == "modal" else None
@@ -103,6 +109,8 @@ class Lists:
         verb, value = action["action_id"].partition(":")[0], str(action.get("value") or "")
         try:
             match verb:
+                case _ if verb == LIST and surface.kind == "home":
+                    await self._home.turn(person, Query.load(value))
                 case _ if verb == LIST:
                     await surface.show(await self.page(person, Query.load(value), here=surface.channel))
                 case _ if verb == DETAILS:
@@ -112,6 +120,7 @@ class Lists:
                 case _ if verb == REQUEUE:
                     await self._engine.dead_letters.requeue(value, by=person, via="slack")
                     await surface.tell(words.REQUEUED, done=True)
+                    await self.again(surface, person, "")
         except StoreUnavailable:
             await surface.tell(words.DID_NOT_WORK)
             raise

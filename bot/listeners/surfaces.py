@@ -14,6 +14,7 @@ from slack_bolt.async_app import AsyncRespond
 from slack_sdk.errors import SlackClientError
 
 from bot.cards import managing, modals
+from bot.cards.blocks import markup
 from bot.cards.inbox import Page, headed
 from bot.cards.pages import CALLBACK, page_modal
 from bot.slack.client import CLICK_TIMEOUT_S, Slack, SlackBusy, SlackGone, SlackRefused
@@ -54,6 +55,13 @@ class Surface:
         return str(self.body["view"]["id"]) if self.kind == "modal" else None
 
     @property
+    def values(self) -> Mapping[str, Any]:
+        """What the elements beside the one that was clicked hold, by block and action."""
+        state = self.body.get("state") or (self.body.get("view") or {}).get("state") or {}
+        values: Mapping[str, Any] = state.get("values") or {}
+        return values
+
+    @property
     def metadata(self) -> str:
         return str((self.body.get("view") or {}).get("private_metadata") or "")
 
@@ -85,7 +93,11 @@ class Surface:
                     await self.slack.open_view(self.trigger_id, view)
                 case _ if self.body.get("response_url"):
                     await self._respond(
-                        text=word, response_type="ephemeral", replace_original=False, thread_ts=self._thread
+                        text=word,
+                        blocks=[markup(word)],  # where Slack makes no links of its own
+                        response_type="ephemeral",
+                        replace_original=False,
+                        thread_ts=self._thread,
                     )
         except UNTOLD as error:
             # the click itself is settled one way or the other; that must not hang on a courtesy

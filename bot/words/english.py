@@ -197,6 +197,11 @@ def host_moved_on(error: str) -> str:
     return "⚠️ The agent had moved on before this reached it" + (f": {error}" if error else ".")
 
 
+def asked_again(error: str) -> str:
+    """``error`` is why what was decided before came to nothing."""
+    return f"⚠️ Asked again, because what was decided before came to nothing: {error}"
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Approved by @ana, Today at 10:00` as markup."""
     outcome = decision.outcome
@@ -482,6 +487,7 @@ LIST_TITLES: Final[Mapping[str, str]] = {
     "decided": "What you decided",
     "undeliverable": "Undeliverable",
     "dead": "Not taken up",
+    "overview": "How much there is",
 }
 FILTERS: Final[Mapping[str, str]] = {
     "all": "Everything open",
@@ -504,6 +510,7 @@ EMPTY: Final[Mapping[str, str]] = {
     "asked": "Nothing that is asked in your name is open.",
     "decided": "You have decided nothing lately.",
     "undeliverable": "Everything could be delivered.",
+    "overview": "Nothing is waiting.",
     "dead": "There are no dead letters: every run was taken up by its host, or still waits for it.",
 }
 LIST_EMPTY_ADMIN: Final = "Nothing is waiting for anybody."
@@ -660,6 +667,25 @@ HOME_TITLE: Final = "What is waiting for you"
 HOME_EMPTY: Final = (
     "Nothing is waiting for you. When an agent needs your answer or your approval, it shows up here."
 )
+
+TABS: Final[Mapping[str, str]] = {
+    "mine": "Waiting for me",
+    "asked": "Asked in my name",
+    "decided": "Decided lately",
+    "overview": "For admins",
+}
+KINDS: Final[Mapping[str, str]] = {
+    "": "All of it",
+    "approvals": "Approvals",
+    "answers": "Questions and forms",
+}
+OLDEST_TITLE: Final = "Waiting longest"
+
+
+def chosen(text: str) -> str:
+    """The name aloud of a tab or filter that is shown."""
+    return f"{text} (shown)"
+
 
 PROBLEMS: Final[Mapping[str, str]] = {}
 """What core and the libraries below it say of an answer, by their own words: those are English."""

@@ -195,6 +195,10 @@ def host_moved_on(error: str) -> str:
     )
 
 
+def asked_again(error: str) -> str:
+    return f"⚠️ Se pregunta de nuevo, porque lo decidido antes no llegó a nada: {error}"
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Aprobado por @ana · hoy a las 10:00` as markup."""
     outcome = decision.outcome
@@ -492,6 +496,7 @@ LIST_TITLES: Final[Mapping[str, str]] = {
     "decided": "Lo que has decidido",
     "undeliverable": "No entregado",
     "dead": "No recogido",
+    "overview": "Cuánto hay",
 }
 FILTERS: Final[Mapping[str, str]] = {
     "all": "Todo lo pendiente",
@@ -514,6 +519,7 @@ EMPTY: Final[Mapping[str, str]] = {
     "asked": "No hay nada pendiente pedido en tu nombre.",
     "decided": "No has decidido nada últimamente.",
     "undeliverable": "Se ha podido entregar todo.",
+    "overview": "Nada está esperando.",
     "dead": "No hay nada sin recoger: cada run lo ha recogido su host, o aún lo espera.",
 }
 LIST_EMPTY_ADMIN: Final = "Nada está esperando a nadie."
@@ -677,6 +683,25 @@ HOME_TITLE: Final = "Lo que te está esperando"
 HOME_EMPTY: Final = (
     "Nada te está esperando. Cuando un agente necesite tu respuesta o tu aprobación, aparecerá aquí."
 )
+
+TABS: Final[Mapping[str, str]] = {
+    "mine": "Me esperan",
+    "asked": "En mi nombre",
+    "decided": "Decidido hace poco",
+    "overview": "Administración",
+}
+KINDS: Final[Mapping[str, str]] = {
+    "": "Todo",
+    "approvals": "Aprobaciones",
+    "answers": "Preguntas y formularios",
+}
+OLDEST_TITLE: Final = "Lo que más espera"
+
+
+def chosen(text: str) -> str:
+    """The name aloud of a tab or filter that is shown."""
+    return f"{text} (a la vista)"
+
 
 PROBLEMS: Final[Mapping[str, str]] = {
     # forms

@@ -97,7 +97,7 @@ class Keys:
         return f"{self.base}:homes"
 
     def home(self, who: str) -> str:
-        """String: what somebody's Home shows, as its page; for a day."""
+        """Hash: which list somebody's Home is to show (``query``) and the digest of what was ``drawn``; for a day."""
         return f"{self.base}:home:{who}"
 
     @property
@@ -152,5 +152,5 @@ def leases(queue: str) -> str:
     return f"{queue}:leases"
 
 
-WORK = ("remind", "escalate", "card", "callback", "home")
+WORK = ("remind", "escalate", "card", "callback", "home", "follow")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""

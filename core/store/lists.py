@@ -101,6 +101,6 @@ class Lists:
                 )
 
         found = await asyncio.gather(*(of(Keys(p)) for p in range(self._store.partitions)))
-        oldest = [int(rows[0][1]) for *_, rows in found if rows]
+        oldest = [(int(rows[0][1]), str(rows[0][0])) for *_, rows in found if rows]
         waiting, due_soon, dead, undeliverable = (sum(int(row[place]) for row in found) for place in range(4))
         return Counts(waiting, due_soon, dead, undeliverable, min(oldest, default=None))

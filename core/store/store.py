@@ -26,6 +26,7 @@ from core.store.connect import Client
 from core.store.events import Events
 from core.store.expiries import Expiries
 from core.store.handovers import Handovers
+from core.store.homes import Homes
 from core.store.indexes import index_names, names_with
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.lists import Lists
@@ -89,6 +90,7 @@ class Store:
         self.troubles = Troubles(client, clock)
         self.tail = Tail(client, partitions)
         self.lists = Lists(self, client)
+        self.homes = Homes(self, client)
 
     # the server
 

@@ -30,7 +30,11 @@ async def open_for(world: World, *names: str, **more: Any) -> tuple[Json, str]:
     """An approval in #ops for these people; returns the run and the gate's id."""
     policy = {"approvers": [world.ids[name] for name in names]}
     run = await world.api.open(
-        body([], [approval()], place={"channel": world.ops}, policy=policy, title="Clean up", **more)
+        body(
+            [],
+            [approval()],
+            **{"place": {"channel": world.ops}, "policy": policy, "title": "Clean up", **more},
+        )
     )
     await world.card(run)
     return run, run["gates"][0]["id"]

@@ -181,7 +181,11 @@ async def test_each_line_of_the_list_and_of_the_home_leads_to_its_card(world: Wo
     assert (await world.ana.click(words.OPEN_CARD, message=world.private("ana", world.lobby)[-1])).ok
     await world.ana.open_home()
     assert opened(await world.slack.wait_for(lambda: world.ana.home or {})) == [link]
-    assert len(world.slack.called("chat.getPermalink")) == 1
+    asked = len(world.slack.called("chat.getPermalink"))
+    await gates(world, "ben")
+    await world.ben.open_home()
+    assert opened(await world.slack.wait_for(lambda: world.ben.home or {})) == [link]
+    assert len(world.slack.called("chat.getPermalink")) == asked
 
 
 async def test_a_list_whose_links_cannot_be_had_goes_without(world: World) -> None:
