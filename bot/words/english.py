@@ -284,11 +284,12 @@ def hidden(count: int) -> str:
     return f"🔒 {values} hidden here (•••). What you decide holds for the real ones."
 
 
-def fallback(title: str, pending: int, count: int) -> str:
-    """The notification's text: plain, for screens without blocks."""
+def fallback(title: str, pending: int, count: int, asked: str) -> str:
+    """The text of notifications, and for who hears it: plain. ``asked`` is what is asked first."""
     if not pending:
         return f"{title}: settled"
-    return f"{title}: {pending} of {count} open" if count > 1 else f"{title}: waiting for you"
+    open_ = f"{title}: {pending} of {count} open" if count > 1 else f"{title}: waiting for you"
+    return f"{open_}. {asked}"
 
 
 def undrawn(gate: str) -> str:

@@ -281,11 +281,12 @@ def hidden(count: int) -> str:
     return f"🔒 Aquí hay {values} (•••). Lo que decidas vale para lo que es de verdad."
 
 
-def fallback(title: str, pending: int, count: int) -> str:
-    """The notification's text: plain, for screens without blocks."""
+def fallback(title: str, pending: int, count: int, asked: str) -> str:
+    """The text of notifications, and for who hears it: plain. ``asked`` is what is asked first."""
     if not pending:
         return f"{title}: resuelto"
-    return f"{title}: {pending} de {count} por resolver" if count > 1 else f"{title}: te está esperando"
+    open_ = f"{title}: {pending} de {count} por resolver" if count > 1 else f"{title}: te está esperando"
+    return f"{open_}. {asked}"
 
 
 def undrawn(gate: str) -> str:

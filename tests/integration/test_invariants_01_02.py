@@ -37,6 +37,7 @@ from tests.stores import events
 
 
 async def test_invariant_01_fifty_deciders_on_three_engines_have_one_winner(new_engine: NewEngine) -> None:
+    """looprig C51."""
     engines = [new_engine() for _ in range(3)]
     run = await opened(engines[0])
     people = [ANA, BEN, CHO]
@@ -63,6 +64,7 @@ async def test_invariant_01_fifty_deciders_on_three_engines_have_one_winner(new_
 
 
 async def test_invariant_01_an_answer_and_a_cancel_at_once_settle_once(new_engine: NewEngine) -> None:
+    """looprig C47."""
     one, two = new_engine(), new_engine()
     seen = set()
     for number in range(20):
@@ -85,6 +87,7 @@ async def test_invariant_01_an_answer_and_a_cancel_at_once_settle_once(new_engin
 async def test_invariant_01_an_answer_and_the_expiry_at_the_deadline_settle_once(
     new_engine: NewEngine, clock: FrozenDateTimeFactory, before_ms: int, outcome: str
 ) -> None:
+    """looprig C13."""
     one, two = new_engine(), new_engine()
     run = await opened(one, timeout_s=60)
     clock.tick(timedelta(seconds=60, milliseconds=-before_ms))
@@ -107,6 +110,7 @@ async def test_invariant_01_two_answers_for_one_gate_in_one_call_are_none(engine
 
 
 async def test_invariant_01_a_settled_gate_takes_no_draft_and_no_cancel(engine: ResumeEngine) -> None:
+    """looprig C48."""
     run = await opened(engine)
     run = await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
     with pytest.raises(AlreadySettled):
@@ -153,6 +157,7 @@ async def test_invariant_02_every_way_in_knows_the_deadline(
 async def test_invariant_02_a_clock_that_goes_back_opens_nothing_again(
     engine: ResumeEngine, clock: FrozenDateTimeFactory
 ) -> None:
+    """looprig C40."""
     run = await opened(engine, timeout_s=60)
     clock.tick(61)
     await engine.expire(run.id)
@@ -234,6 +239,7 @@ async def test_invariant_02_a_group_that_cannot_be_looked_up_refuses(engine: Res
     ],
 )
 async def test_invariant_02_ids_of_another_store_are_not_found(engine: ResumeEngine, gate: str) -> None:
+    """looprig C25."""
     with pytest.raises(NotFound):
         await engine.decide(gate, Action.DECLINE, by=ANA, via="slack")
     with pytest.raises(NotFound):

@@ -109,6 +109,7 @@ async def test_invariant_03_a_server_that_became_a_replica_is_left_for_the_one_t
 async def test_invariant_04_questions_of_the_same_text_keep_their_own_answers(
     new_engine: NewEngine,
 ) -> None:
+    """looprig C42, C46."""
     engines = [new_engine(), new_engine()]
     calls = [question_call(f"question-{n}") for n in range(3)]
     run = await opened(engines[0], calls, [approval("call-a"), approval("call-b")])

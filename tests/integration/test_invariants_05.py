@@ -22,6 +22,7 @@ from tests.runs import FOCUSED, approval, question_call
 async def test_invariant_05_a_retry_has_the_same_bytes_and_the_same_key(
     new_engine: NewEngine, clock: FrozenDateTimeFactory
 ) -> None:
+    """looprig C56."""
     engine = new_engine()
     run = await opened(engine, [question_call()], [approval()], state="opaque")
     await engine.decide(run.gates[1].id, Action.DENY, by=BEN, via="slack", comment="not «this» 🧨")
@@ -102,6 +103,7 @@ async def test_invariant_05_a_late_ack_counts_while_nobody_else_has_the_run(
 
 
 async def test_invariant_05_each_host_gets_its_own_runs(engine: ResumeEngine) -> None:
+    """looprig C42."""
     runs = {host: await opened(engine, host=host) for host in ("api", "a13n", "my.host-1_x")}
     for run in runs.values():
         await engine.cancel(run.id, None, by=CI, via="api")
@@ -114,6 +116,7 @@ async def test_invariant_05_each_host_gets_its_own_runs(engine: ResumeEngine) ->
 async def test_invariant_05_a_claimer_that_lost_its_lease_before_it_began_gets_nothing(
     engine: ResumeEngine, clock: FrozenDateTimeFactory
 ) -> None:
+    """looprig C56."""
     run = await opened(engine)
     await engine.cancel(run.id, None, by=CI, via="api")
     run = await engine.run(run.id)

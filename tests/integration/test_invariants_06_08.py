@@ -51,6 +51,7 @@ async def silent(engine: ResumeEngine, clock: FrozenDateTimeFactory, outcome: st
 async def test_invariant_06_silence_has_its_own_word_and_names_nobody(
     engine: ResumeEngine, clock: FrozenDateTimeFactory, outcome: str, call: str, denial: str
 ) -> None:
+    """looprig C12."""
     run = await silent(engine, clock, outcome)
     resume = await claimed(engine)
     results = json.loads(resume.body)
@@ -103,6 +104,7 @@ async def test_invariant_06_no_action_of_a_person_leads_to_an_outcome_of_silence
     ],
 )
 async def test_invariant_07_no_value_approves_a_tool(engine: ResumeEngine, values: dict[str, Any]) -> None:
+    """looprig C20."""
     question = question_call("call-2-question", ask("May I delete_file?", "Yes", "No"))
     run = await opened(engine, [question], [approval()])
     run = await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=values)
@@ -118,6 +120,7 @@ async def test_invariant_07_no_value_approves_a_tool(engine: ResumeEngine, value
 
 
 async def test_invariant_08_an_approval_of_other_arguments_is_refused(engine: ResumeEngine) -> None:
+    """looprig C55."""
     run = await opened(engine, [], [approval()])
     seen = approvals.digest({"path": "/tmp/other.log"})
     with pytest.raises(ArgumentsChanged):
