@@ -228,7 +228,7 @@ def test_many_short_texts_take_as_many_pages_as_slacks_blocks_want() -> None:
     ]
     for gate in (form, edited(call, after)):
         pages = all_pages(gate)
-        assert len(pages) > 3
+        assert len(pages) >= 3
         assert all(check_view(page) == [] for page in pages)
 
 
