@@ -98,7 +98,7 @@ class Service:
         url = await self._redis_url()
         store, bell = await self._open_store(url)
         client = await stack.enter_async_context(slack_client(settings))
-        directory = SlackDirectory(client)
+        directory = SlackDirectory(client, pace=store.pace)
         stack.push_async_callback(directory.close)
         self.engine = ResumeEngine(
             store,
