@@ -19,6 +19,7 @@ from bot.listeners.lists import Lists
 from bot.listeners.mentions import Mentions
 from bot.listeners.replies import Replies
 from bot.listeners.shortcuts import Shortcuts
+from bot.listeners.talk import Hosts, Talk
 from bot.listeners.views import Views
 from bot.slack.client import Slack
 from core.engine import ResumeEngine
@@ -29,8 +30,16 @@ _ANY_EVENT: Final = re.compile(".*")
 log = structlog.get_logger(__name__)
 
 
-def build_app(engine: ResumeEngine, client: AsyncWebClient, *, signing_secret: str | None) -> AsyncApp:
-    """The app. ``process_before_response``: what a person did is committed before Slack hears of it.
+def _nobody(_channel: str) -> None:
+    """Nowhere is anybody to talk with."""
+
+
+def build_app(
+    engine: ResumeEngine, client: AsyncWebClient, *, signing_secret: str | None, hosts: Hosts = _nobody
+) -> AsyncApp:
+    """The app. ``hosts``: who is talked with in a channel.
+
+    ``process_before_response``: what a person did is committed before Slack hears of it.
 
     Bolt's own runner would ack from a detached task that is lost at SIGTERM, and polls every 10 ms for the ack.
     """
@@ -42,15 +51,17 @@ def build_app(engine: ResumeEngine, client: AsyncWebClient, *, signing_secret: s
     )
     slack = Slack(client)
     inbox = Inbox(engine, slack)
+    talk = Talk(engine, slack, hosts)
+    talk.register(app)
     lists, admin = Lists(engine, slack, inbox), Admin(engine, slack)
     Actions(engine, slack, lists).register(app)
     Views(engine).register(app)
     lists.register(app)
     admin.register(app)
-    Gates(engine, lists, admin).register(app)
+    Gates(engine, lists, admin, talk).register(app)
     Shortcuts(slack, lists).register(app)
-    Mentions(slack, lists).register(app)
-    Replies(engine, slack).register(app)
+    Mentions(slack, lists, talk).register(app)
+    Replies(engine, slack, talk).register(app)
     app.event(_ANY_EVENT)(_heard)
     app.error(_failed)
     return app

@@ -32,6 +32,7 @@ from bot.slack.notices import Notices
 from bot.slack.quiet import QuietHours
 from bot.slack.reachable import Reachable
 from bot.slack.reminders import Reminders
+from bot.slack.talking import Talking
 from bot.socket import Socket
 from bot.web import Web
 from core.agenda import Handler, Worker
@@ -167,6 +168,7 @@ class Service:
             "notice": notices.notice,
             "callback": Callbacks(self.engine).push,
             "follow": desks.follow,
+            "talk": Talking(self.engine, slack, desks).talk,
             "trim": retention.trim,
             "home": drawing.changed,
             "person": drawing.draw,
@@ -192,7 +194,12 @@ class Service:
             self.web.serve_api(settings.api_keys)
             self.web.serve_hosts(HostDoor(desks, self.engine.store.events))
             secret = settings.slack_signing_secret
-            app = build_app(self.engine, client, signing_secret=secret.get_secret_value() if secret else None)
+            app = build_app(
+                self.engine,
+                client,
+                signing_secret=secret.get_secret_value() if secret else None,
+                hosts=desks.talking_in,
+            )
             deliveries = Deliveries(app, self.engine.store.events)
             if settings.slack_app_token:
                 checks["slack_socket"] = await self._connect_socket(

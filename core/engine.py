@@ -47,6 +47,7 @@ from core.runs import Run, RunStatus
 from core.store.codec import spliced
 from core.store.store import Store
 from core.strictjson import at
+from core.talks import Talks
 
 STALE_TRIES = 5
 LIST_BATCH = 50
@@ -75,11 +76,13 @@ class ResumeEngine:
     amendments: Amendments = field(init=False)
     dead_letters: DeadLetters = field(init=False)
     feed: Feed = field(init=False)
+    talks: Talks = field(init=False)
 
     def __post_init__(self) -> None:
         self.reach = Reach(tuple(self.callback_allow))
         self.resumes = Resumes(self.store, self.bell)
         self.feed = Feed(self.store, self.bell)
+        self.talks = Talks(self.store)
         self.amendments = Amendments(self.store, admins=self.admins, home=self.home, directory=self.directory)
         self.dead_letters = DeadLetters(
             self.store, admins=self.admins, home=self.home, directory=self.directory
