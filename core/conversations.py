@@ -14,6 +14,8 @@ from core.policy import CHANNEL, ChannelId, Person, TeamId
 MOST_CHARS: Final = 200_000
 """How much of an agent's reply is kept until it is posted."""
 
+TITLE_CHARS: Final = 120
+
 ID: Final = rf"{CHANNEL}(?:-\d{{1,12}}\.\d{{6}})?"
 """A conversation's id: its channel, and the ts of its thread unless it is a direct message."""
 
@@ -74,6 +76,11 @@ class Sign(_Part):
     word: str
 
 
+def title_of(said: Said) -> str:
+    """A conversation by the first that was said in it."""
+    return " ".join(said.text.split())[:TITLE_CHARS]
+
+
 @dataclass(frozen=True, slots=True)
 class Where:
     """Where a conversation is held: in a thread of a channel, or with an empty ``thread_ts`` in a direct message."""
@@ -90,10 +97,11 @@ class Where:
 class Conversation(_Part):
     """A conversation as it is stored. ``rev`` grows with each change; times are ms.
 
-    ``session`` is the host's id of it; ``drop`` are sessions that are to be ended there. ``before``: how many messages
-    the session had before the turn's own was sent, so that a reading tells whether it got there. ``anew``: the session
-    before this one was lost. ``away_at``: since when the host cannot be reached, or 0. ``told``: how many messages of
-    the turn's end are posted.
+    ``next`` was said while the end of a turn was being told, and is the next one. ``session`` is the host's id of the
+    conversation; ``drop`` are sessions that are to be ended there. ``before``: how many messages the session had before
+    the turn's own was sent, so that a reading tells whether it got there. ``anew``: the session before this one was
+    lost. ``away_at``: since when the host cannot be reached, or 0. ``told``: how many messages of the turn's end are
+    posted.
     """
 
     id: str
@@ -101,10 +109,11 @@ class Conversation(_Part):
     team: TeamId
     channel: ChannelId
     by: Person
-    title: Annotated[str, Field(max_length=200)]
+    title: Annotated[str, Field(max_length=TITLE_CHARS)]
     turn: int = 0
     stage: Stage = Stage.IDLE
     said: Said
+    next: Said | None = None
     session: str = ""
     drop: tuple[str, ...] = ()
     anew: bool = False
@@ -127,24 +136,22 @@ class Conversation(_Part):
         return bool(self.session) or self.stage in (Stage.SAID, Stage.SENT)
 
     def saying(self, said: Said) -> Self:
-        """The conversation with a turn that is to be sent."""
-        return self.model_copy(
-            update={
-                "said": said,
-                "turn": self.turn + 1,
-                "stage": Stage.SAID,
-                "before": None,
-                "sent_at": 0,
-                "away_at": 0,
-                "end": None,
-                "told": 0,
-            }
-        )
+        """The conversation with a turn that is to be sent; without a session it begins there."""
+        change: dict[str, object] = {"said": said, "next": None, "turn": self.turn + 1, "stage": Stage.SAID}
+        change |= {"before": None, "sent_at": 0, "away_at": 0, "end": None, "told": 0, "anew": False}
+        if not self.session:
+            change |= {"by": said.by, "title": title_of(said)}
+        return self.model_copy(update=change)
+
+    def over(self) -> Self:
+        """The conversation with its turn told to the end: idle, or with the next turn."""
+        idle = self.model_copy(update={"stage": Stage.IDLE, "end": None, "before": None, "sign": None})
+        return idle.saying(idle.next) if idle.next else idle
 
     def without_session(self) -> Self:
         """The conversation with its session to be ended at the host."""
         drop = (*self.drop, self.session) if self.session else self.drop
-        return self.model_copy(update={"session": "", "drop": drop, "before": None, "anew": False})
+        return self.model_copy(update={"session": "", "drop": drop, "before": None})
 
     def ending(self, end: End) -> Self:
         """The conversation with the end of its turn to be told."""

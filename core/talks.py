@@ -6,17 +6,16 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
-from core.conversations import Conversation, End, Ending, Said, Stage, Where
+from core.conversations import Conversation, End, Ending, Said, Stage, Where, title_of
 from core.store.store import Store
 
 TRIES: Final = 20
-TITLE_CHARS: Final = 120
 LOOKED_AT: Final = 200
 """How many conversations of a channel are looked through, the latest."""
 
 
 class Word(StrEnum):
-    """What became of what somebody said: it is the turn, it is so already, a turn is under way."""
+    """What became of what somebody said: it is the turn or the next one, it is so already, a turn is under way."""
 
     TAKEN = "taken"
     AGAIN = "again"
@@ -42,28 +41,30 @@ class Talks:
         """Begin a turn with what somebody said. ``anew``: with a session of its own, whatever there was before."""
         for _ in range(TRIES):
             found = await self.read(where.id)
-            if found and found.said.ts == said.ts and found.said.by == said.by:
+            if found and (said.by, said.ts) in [(s.by, s.ts) for s in (found.said, found.next) if s]:
                 return Word.AGAIN, found
-            if found and found.stage is not Stage.IDLE and not anew:
-                return Word.BUSY, found
             talk = found or Conversation(
                 id=where.id,
                 host=host,
                 team=where.team,
                 channel=where.channel,
                 by=said.by,
-                title=_title(said.text),
+                title=title_of(said),
                 said=said,
             )
-            if talk.host != host:
+            if anew:
+                talk = talk.without_session().saying(said)
+            elif talk.stage is Stage.IDLE:
                 # the sessions of a host that no longer talks here are its own affair
-                talk = talk.model_copy(update={"host": host, "session": "", "drop": ()})
-            if anew or not talk.session:
-                talk = talk.without_session().model_copy(
-                    update={"by": said.by, "title": _title(said.text), "anew": False}
-                )
+                same = talk.host == host
+                talk = (talk if same else talk.model_copy(update={"session": "", "drop": ()})).saying(said)
+            elif talk.stage is Stage.TELLING and talk.next is None:
+                talk = talk.model_copy(update={"next": said})
+            else:
+                return Word.BUSY, talk
+            talk = talk if talk.stage is Stage.TELLING else talk.model_copy(update={"host": host})
             try:
-                return Word.TAKEN, await self.put(talk.saying(said), due=True)
+                return Word.TAKEN, await self.put(talk, due=True)
             except Stale:
                 continue
         raise Stale
@@ -125,7 +126,3 @@ class Talks:
                 continue
             return True
         raise Stale
-
-
-def _title(text: str) -> str:
-    return " ".join(text.split())[:TITLE_CHARS]

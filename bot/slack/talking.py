@@ -170,8 +170,7 @@ class Talking:
             sign = await self._find(talk, _sign_payload(talk))
         if sign:
             await self._take_away(talk, sign)
-        change = {"stage": Stage.IDLE, "end": None, "before": None, "anew": False, "sign": None}
-        return await self._talks.put(talk.model_copy(update=change))
+        return await self._talks.put(talk.over(), due=talk.next is not None)
 
     async def _find(self, talk: Conversation, payload: dict[str, Any]) -> str | None:
         return await self._slack.find(

@@ -7,6 +7,7 @@ import contextlib
 import json
 import shutil
 import socket
+import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,22 @@ def motus_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [str(root / "bin" / "motus"), "serve", "start", "motus_agents:agent"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "6"]
     with serving(command, f"{url}/health", folder=folder, env={"PYTHONPATH": str(folder)}):
+        _first_turn(url)
         yield url
+
+
+def _first_turn(url: str) -> None:
+    """Have one turn behind it: with its first the server loads what all of them fork from, and answers nobody."""
+
+    def call(path: str, body: Json | None = None) -> Json:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{url}{path}", data, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=4 * PATIENCE_S) as answer:
+            return dict(json.load(answer))
+
+    session = call("/sessions", {})["session_id"]
+    call(f"/sessions/{session}/messages", {"content": '{"say": "ready"}'})
+    assert call(f"/sessions/{session}?wait=true&timeout={3 * PATIENCE_S}")["status"] == "idle"
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ async def agent(message, state):
     wanted = json.loads(message.content)
     if "raise" in wanted:
         raise RuntimeError(wanted["raise"])
-    while "until" in wanted and not os.path.exists(wanted["until"]):
+    while "until" in wanted and not os.path.exists(wanted["until"]):  # noqa: ASYNC110, ASYNC240
         await asyncio.sleep(0.05)
     if "count" in wanted:
         wanted["say"] = f"{len(state)} before"

@@ -18,7 +18,6 @@ from bot import words
 from tests.acceptance.world import WAIT_S, Json, World, said, world_in
 from tests.interop.conftest import PATIENCE_S, Motus
 
-
 APPROVAL = {"type": "tool_approval", "tool_name": "delete_file", "tool_args": {"path": "/tmp/old.log"}}
 WORKING, WAITING = (words.TALK_SIGNS[word].split(": ", 1)[1] for word in ("working", "waiting"))
 
@@ -45,24 +44,23 @@ class Chat:
 
     def shown(self, root: Json) -> list[str]:
         """What the bot has said in a thread, oldest first; in a direct message at its top level."""
-        messages = self.world.slack.messages(root["channel"])
-        thread = None if root["channel"].startswith("D") else root.get("thread_ts") or root["ts"]
+        messages, dm = self.world.slack.messages(root["channel"]), root["channel"].startswith("D")
+        thread = None if dm else root.get("thread_ts") or root["ts"]
         bot = self.world.slack.app.bot_user
-        return [
-            self.world.slack.text_of(m) for m in messages if m["user"] == bot and m.get("thread_ts") == thread
-        ]
+        found = [m for m in messages if m["user"] == bot and m.get("thread_ts") == thread]
+        return [self.world.slack.text_of(m) for m in found if m["ts"] != thread]
 
     async def shows(self, root: Json, *texts: str) -> None:
-        """Wait until the last that the bot has said in a thread are these, each by some of its words."""
+        """Wait until what the bot has said in a thread is this, each by some of its words."""
 
         def there() -> bool:
-            shown = self.shown(root)[-len(texts) :]
+            shown = self.shown(root)
             return len(shown) == len(texts) and all(t in s for t, s in zip(texts, shown, strict=True))
 
         try:
             await self.world.slack.wait_for(there, WAIT_S)
         except TimeoutError:
-            raise AssertionError(f"the thread does not end with {texts}, but {self.shown(root)}") from None
+            raise AssertionError(f"the thread does not say {texts}, but {self.shown(root)}") from None
 
     async def session(self) -> str:
         """The one session that the server has."""
@@ -91,16 +89,15 @@ async def http_chat(motus: Motus, redis_url: str, redis: Redis, tmp_path: Path) 
 async def test_a_mention_begins_a_conversation_and_the_replies_stand_in_its_thread(chat: Chat) -> None:
     await chat.serve()
     root = await chat.mention("ana", {"say": "# Hello\n- <!channel> [here](https://evil.example)"})
-    await chat.shows(root, "here (https://evil.example)")
-    [reply] = chat.shown(root)
-    assert reply.startswith("Hello")
+    await chat.shows(root, "Hello\n")
+    assert "<!channel> here (https://evil.example)" in chat.shown(root)[0]
     await chat.mention("ben", {"count": 1}, root["ts"])
     await chat.shows(root, "Hello", "2 before")
     await chat.world.ana.say(chat.world.ops, "not for the agent", root["ts"])
     await chat.world.slack.quiet()
     other = await chat.mention("ana", {"count": 1})
     await chat.shows(other, "0 before")
-    assert len(chat.shown(root)) == 2
+    await chat.shows(root, "Hello", "2 before")
 
 
 async def test_what_the_agent_asks_is_a_card_in_the_thread_and_a_message_has_to_wait(chat: Chat) -> None:
@@ -114,7 +111,6 @@ async def test_what_the_agent_asks_is_a_card_in_the_thread_and_a_message_has_to_
     await chat.world.told("ana", "You asked for this")
     await chat.world.ben.click("Approve")
     await chat.shows(root, "Approved", '[{"approved": true}]')
-    assert not [text for text in chat.shown(root) if WAITING in text]
 
 
 async def test_a_message_while_a_turn_runs_is_refused_and_stop_ends_it(chat: Chat) -> None:
@@ -122,12 +118,11 @@ async def test_a_message_while_a_turn_runs_is_refused_and_stop_ends_it(chat: Cha
     root = await chat.mention("ana", {"until": str(chat.hold()), "say": "never"})
     await chat.shows(root, WORKING)
     await chat.mention("ben", "hurry up", root["ts"])
-    await chat.world.told("ben", words.TALK_BUSY)
+    await chat.world.told("ben", "Not sent: the agent is still busy")
     await chat.mention("ben", "stop", root["ts"])
     await chat.world.told("ben", "Only @ana, who began this conversation")
     await chat.mention("ana", "stop", root["ts"])
     await chat.shows(root, "@ana ended this conversation")
-    assert len(chat.shown(root)) == 1
     async with asyncio.timeout(PATIENCE_S):
         while await chat.motus.client.sessions():  # noqa: ASYNC110
             await asyncio.sleep(0.05)
@@ -145,11 +140,12 @@ async def test_in_a_direct_message_every_message_is_for_the_agent(chat: Chat) ->
     await eve.click("Answer")
     await eve.fill({"What is its name?": "Otto"})
     await eve.submit()
-    await chat.shows(first, "Otto", '"answers": {"What is its name?": "Otto"}')
+    answered = ["good day", "Otto", '"answers": {"What is its name?": "Otto"}']
+    await chat.shows(first, *answered)
     await eve.say(dm, "new")
-    await chat.shows(first, "@eve ended this conversation")
+    await chat.shows(first, *answered, "@eve ended this conversation")
     await eve.say(dm, json.dumps({"count": 1}))
-    await chat.shows(first, "0 before")
+    await chat.shows(first, *answered, "@eve ended this conversation", "0 before")
 
 
 async def test_the_command_begins_a_conversation_and_ends_the_one_that_is_chosen(chat: Chat) -> None:
@@ -167,11 +163,11 @@ async def test_the_command_begins_a_conversation_and_ends_the_one_that_is_chosen
     await world.ana.command("/gates", "stop", channel=world.ops)
     choice = await world.told("ana", words.TALK_WHICH)
     await world.ana.click(words.TALK_STOP, message=choice, near='"say": "one"')
-    await chat.shows(roots[0], "@ana ended this conversation")
-    assert len(chat.shown(roots[1])) == 1
+    await chat.shows(roots[0], "one", "@ana ended this conversation")
+    await chat.shows(roots[1], "two")
     await world.ana.command("/gates", "stop", channel=world.ops)
     await world.told("ana", words.TALK_ENDED)
-    await chat.shows(roots[1], "@ana ended this conversation")
+    await chat.shows(roots[1], "two", "@ana ended this conversation")
 
 
 async def test_a_turn_that_fails_says_why_and_the_conversation_goes_on_from_before_it(
@@ -182,9 +178,9 @@ async def test_a_turn_that_fails_says_why_and_the_conversation_goes_on_from_befo
     root = await chat.mention("ana", {"say": "well"})
     await chat.shows(root, "well")
     await chat.mention("ana", {"raise": "no <disk> left"}, root["ts"])
-    await chat.shows(root, "RuntimeError: no <disk> left")
+    await chat.shows(root, "well", "RuntimeError: no <disk> left")
     await chat.mention("ana", {"count": 1}, root["ts"])
-    await chat.shows(root, "2 before")
+    await chat.shows(root, "well", "RuntimeError: no <disk> left", "2 before")
     await chat.session()
 
 
@@ -195,12 +191,12 @@ async def test_a_session_that_is_gone_is_said_and_the_next_message_begins_anew(h
     await chat.shows(root, "well")
     await chat.motus.client.delete(await chat.session())
     await chat.mention("ana", {"count": 1}, root["ts"])
-    await chat.shows(root, "knows nothing of what was said before")
-    await chat.shows(root, "0 before")
+    anew = "knows nothing of what was said before.\n0 before"
+    await chat.shows(root, "well", anew)
     await chat.mention("ana", {"until": str(chat.hold())}, root["ts"])
-    await chat.shows(root, WORKING)
+    await chat.shows(root, "well", anew, WORKING)
     await chat.motus.client.delete(await chat.session())
-    await chat.shows(root, "no longer knows this conversation")
+    await chat.shows(root, "well", anew, "no longer knows this conversation")
 
 
 async def test_a_turn_that_people_cancel_ends_and_its_conversation_goes_on(http_chat: Chat) -> None:
@@ -211,12 +207,11 @@ async def test_a_turn_that_people_cancel_ends_and_its_conversation_goes_on(http_
     await chat.mention("ana", {"in_turn": [{"type": "color_picker"}]}, root["ts"])
     await chat.world.slack.wait_for(lambda: len(chat.shown(root)) == 3, WAIT_S)
     await chat.world.ben.click("Decline")
-    if front := chat.world.ben.modal:
-        assert front
-        await chat.world.ben.submit()
-    await chat.shows(root, words.TALK_ENDS["cancelled"])
+    await chat.world.ben.submit()
+    cancelled = ["well", "Declined by @ben", words.TALK_ENDS["cancelled"]]
+    await chat.shows(root, *cancelled)
     await chat.mention("ana", {"count": 1}, root["ts"])
-    await chat.shows(root, "2 before")
+    await chat.shows(root, *cancelled, "2 before")
 
 
 async def test_where_nobody_talks_and_where_nothing_is_said_a_mention_lists_what_is_open(
@@ -279,7 +274,7 @@ async def test_a_message_whose_taking_was_not_heard_of_is_not_sent_twice(http_ch
         assert not lose.is_set()
         lose.set()
         await chat.mention("ana", {"raise": "third"}, root["ts"])
-        await chat.shows(root, "second", "RuntimeError: third")
+        await chat.shows(root, "first", "second", "RuntimeError: third")
         messages = await chat.motus.client.messages(await chat.session())
         assert [m["content"] for m in messages if m["role"] == "assistant"] == ["first", "second"]
         await chat.world.stop()
@@ -294,4 +289,3 @@ async def test_another_process_goes_on_with_a_turn_that_one_died_in(http_chat: C
     chat.hold().touch()
     await chat.serve()
     await chat.shows(root, "done")
-    assert len(chat.shown(root)) == 1
