@@ -137,7 +137,7 @@ async def test_in_a_direct_message_every_message_is_for_the_agent(chat: Chat) ->
     await chat.shows(first, "good day")
     await eve.say(dm, json.dumps({"in_turn": [{"type": "user_input", "questions": ["What is its name?"]}]}))
     await chat.world.slack.wait_for(lambda: len(chat.shown(first)) == 3, WAIT_S)
-    await eve.click("Answer")
+    await eve.click("Answer in a form")
     await eve.fill({"What is its name?": "Otto"})
     await eve.submit()
     answered = ["good day", "Otto", '"answers": {"What is its name?": "Otto"}']
