@@ -36,6 +36,7 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
     "files.completeUploadExternal": ("files:write",),
     "files.getUploadURLExternal": ("files:write",),
     "usergroups.users.list": ("usergroups:read",),
+    "users.conversations": _for_each_kind("read"),
     "users.info": ("users:read",),
     "views.open": (),
     "views.publish": (),

@@ -44,8 +44,8 @@ from core.ending import end
 from core.engine import ResumeEngine
 from core.errors import AskgateError, StoreUnavailable
 from core.hosts.config import HostsError, load_hosts
-from core.hosts.desk import Desk
-from core.hosts.opening import adapter
+from core.hosts.desks import Desks
+from core.hosts.door import HostDoor
 from core.record import Record
 from core.retention import Retention
 from core.settings import Settings, SettingsError
@@ -98,7 +98,7 @@ class Service:
         url = await self._redis_url()
         store, bell = await self._open_store(url)
         client = await stack.enter_async_context(slack_client(settings))
-        directory = SlackDirectory(client)
+        directory = SlackDirectory(client, pace=store.pace)
         stack.push_async_callback(directory.close)
         self.engine = ResumeEngine(
             store,
@@ -111,9 +111,11 @@ class Service:
             directory=directory,
             callback_allow=settings.callback_allow,
         )
+        desks = self._desks()
+        stack.push_async_callback(desks.stop, settings.grace_s)
         if self._role in ("all", "worker"):
-            await self._start_worker(client, directory)
-        await self._start_web(client)
+            await self._start_worker(client, directory, desks)
+        await self._start_web(client, desks)
 
     async def _redis_url(self) -> str:
         if self._settings.redis_url:
@@ -148,7 +150,7 @@ class Service:
         self._stack.push_async_callback(bell.stop)
         return store, bell
 
-    async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory) -> None:
+    async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory, desks: Desks) -> None:
         settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
@@ -164,6 +166,7 @@ class Service:
             "nudge": Digests(self.engine, slack, quiet).nudge,
             "notice": notices.notice,
             "callback": Callbacks(self.engine).push,
+            "follow": desks.follow,
             "trim": retention.trim,
             "home": drawing.changed,
             "person": drawing.draw,
@@ -171,26 +174,23 @@ class Service:
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()
         self._stack.push_async_callback(self.worker.stop, self._settings.grace_s)
-        self._start_desks()
+        desks.start()
 
-    def _start_desks(self) -> None:
-        """One desk a host that ASKGATE_HOSTS names. Any number of workers may have one before the same host."""
-        settings, clock = self._settings, self.engine.store.clock
+    def _desks(self) -> Desks:
+        """One desk a host that ASKGATE_HOSTS names. Any number of processes may have one before the same host."""
+        settings = self._settings
         try:
-            hosts = load_hosts(settings.hosts) if settings.hosts else []
+            return Desks(self.engine, load_hosts(settings.hosts) if settings.hosts else [])
         except HostsError as error:
             raise SettingsError(f"ASKGATE_HOSTS: {error}") from None
-        for config in hosts:
-            desk = Desk(self.engine, adapter(config, clock))
-            desk.start()
-            self._stack.push_async_callback(desk.stop, settings.grace_s)
 
-    async def _start_web(self, client: AsyncWebClient) -> None:
+    async def _start_web(self, client: AsyncWebClient, desks: Desks) -> None:
         """The HTTP port. A worker alone has one too, for health and metrics."""
         settings, checks = self._settings, self._checks(client)
         self.web = Web(self.engine, settings.bind, checks, self.worker)
         if self._role != "worker":
             self.web.serve_api(settings.api_keys)
+            self.web.serve_hosts(HostDoor(desks, self.engine.store.events))
             secret = settings.slack_signing_secret
             app = build_app(self.engine, client, signing_secret=secret.get_secret_value() if secret else None)
             deliveries = Deliveries(app, self.engine.store.events)

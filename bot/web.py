@@ -13,6 +13,7 @@ from core.api.app import PREFIX, build_api
 from core.api.health import Check, build_health
 from core.api.metrics import Metrics
 from core.engine import ResumeEngine
+from core.hosts.door import HostDoor
 from core.settings import Bind, SettingsError
 
 SHUTDOWN_S = 5.0
@@ -46,6 +47,9 @@ class Web:
 
     def serve_api(self, keys: Mapping[str, SecretStr]) -> None:
         self._app.add_subapp(PREFIX, build_api(self._engine, keys, self._metrics))
+
+    def serve_hosts(self, door: HostDoor) -> None:
+        self._app.add_routes(door.routes())
 
     async def __aenter__(self) -> Web:
         await self._runner.setup()

@@ -72,6 +72,14 @@ class DeadLetters:
         word = await self._store.handovers.requeue(run, by=by.model_dump(), via=via)
         return await self._done(run, word == "requeued")
 
+    async def relapse(self, run_id: str, reason: str, *, by: Actor, via: str) -> bool:
+        """Make a dead letter of a run that its host took up in vain. Returns whether this call did.
+
+        Raises NotFound or StoreUnavailable.
+        """
+        run = await self._run(run_id)
+        return await self._store.handovers.relapse(run, reason, by=by.model_dump(), via=via) == "failed"
+
     async def reopen(self, run_id: str, *, by: Actor, via: str, timeout_s: int | None = None) -> Run:
         """Have people decide a failed run again, from the start. What they decide has an idempotency key of its own.
 

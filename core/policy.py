@@ -112,6 +112,7 @@ class Directory(Protocol):
 
     async def in_channel(self, channel: str, person: Person) -> bool: ...
     async def in_group(self, group: str, person: Person) -> bool: ...
+    async def is_active(self, person: Person) -> bool: ...
 
 
 class NoDirectory:
@@ -121,6 +122,9 @@ class NoDirectory:
         raise CannotVerify
 
     async def in_group(self, group: str, person: Person) -> bool:
+        raise CannotVerify
+
+    async def is_active(self, person: Person) -> bool:
         raise CannotVerify
 
 
@@ -138,11 +142,23 @@ async def check_admin(admins: Sequence[str], by: Actor, *, home: str | None, dir
 async def is_among(
     principals: Sequence[str], person: Person, *, home: str | None, channel: str | None, directory: Directory
 ) -> bool:
-    """Whether a person is one of the principals.
+    """Whether a person is one of the principals, and neither deactivated nor a bot.
 
     ``home`` is the team id of the workspace that askgate serves, ``channel`` where the card is.
     Raises CannotVerify if only a look-up could have said yes and it failed.
     """
+    if not await _is_named(principals, person, home=home, channel=channel, directory=directory):
+        return False
+    try:
+        return await directory.is_active(person)
+    except CannotVerify:
+        # the chat system lets nobody act who is not: that is knowledge to refuse by, not to let in by
+        return True
+
+
+async def _is_named(
+    principals: Sequence[str], person: Person, *, home: str | None, channel: str | None, directory: Directory
+) -> bool:
     if f"{person.team}:{person.user}" in principals:
         return True
     if person.team != home:

@@ -167,9 +167,16 @@ class Resumes:
         due = Due(partition_of(run_id, self._store.partitions), run_id, taken.number, token)
         return await self._start(taken.host, due, lease_until, None)
 
-    async def ack(self, run_id: str, lease: str, *, by: Actor) -> Run:
-        """The host has taken the run up. Saying it again is fine. Raises LeaseLost."""
-        return await self.end(run_id, lease, Ending(RunStatus.RESUMED, by.model_dump()))
+    async def ack(self, run_id: str, lease: str, *, by: Actor, follow_in_s: float | None = None) -> Run:
+        """The host has taken the run up. Saying it again is fine. Raises LeaseLost.
+
+        ``follow_in_s``: in so many seconds the agenda's `follow:<run>` looks what came of it.
+        """
+        ending = Ending(RunStatus.RESUMED, by.model_dump(), follow_at=self._at(follow_in_s))
+        return await self.end(run_id, lease, ending)
+
+    def _at(self, in_s: float | None) -> int | None:
+        return None if in_s is None else self._store.clock.now_ms() + round(in_s * 1000)
 
     async def nack(
         self, run_id: str, lease: str, *, by: Actor, retry_in_s: float = 1.0, error: str | None = None
@@ -192,9 +199,18 @@ class Resumes:
         """The host will never take it up: it failed, and people may decide it again. Raises LeaseLost."""
         return await self.end(run_id, lease, Ending(RunStatus.FAILED, by.model_dump(), error=error))
 
-    async def lose(self, run_id: str, lease: str, *, by: Actor, error: str | None = None) -> Run:
-        """The host had already moved on: what was decided comes too late. Raises LeaseLost."""
-        return await self.end(run_id, lease, Ending(RunStatus.LOST, by.model_dump(), error=error))
+    async def lose(
+        self,
+        run_id: str,
+        lease: str,
+        *,
+        by: Actor,
+        error: str | None = None,
+        follow_in_s: float | None = None,
+    ) -> Run:
+        """The host had already moved on: what was decided comes too late. Raises LeaseLost. See `ack`."""
+        ending = Ending(RunStatus.LOST, by.model_dump(), error=error, follow_at=self._at(follow_in_s))
+        return await self.end(run_id, lease, ending)
 
     async def end(self, run_id: str, lease: str, ending: Ending) -> Run:
         """Say what became of a run under a lease. The same again is fine. Raises NotFound or LeaseLost."""

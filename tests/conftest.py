@@ -53,12 +53,16 @@ class Members:
     def __init__(self) -> None:
         self.channels: dict[str, set[str]] = {"C1": {"U1", "U2", "U3"}}
         self.groups: dict[str, set[str]] = {}
+        self.deactivated: set[str] = set()
 
     async def in_channel(self, channel: str, person: Person) -> bool:
         return person.user in self._look_up(self.channels, channel)
 
     async def in_group(self, group: str, person: Person) -> bool:
         return person.user in self._look_up(self.groups, group)
+
+    async def is_active(self, person: Person) -> bool:
+        return person.user not in self.deactivated
 
     def _look_up(self, table: dict[str, set[str]], name: str) -> set[str]:
         if name not in table:

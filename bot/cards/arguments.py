@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from bot.cards.text import cut, size, visible
+from bot.cards.text import cut, reads_from_the_right, size, visible
 from core.gates import Gate
 
 WHOLE_LINES: Final = 40
@@ -114,6 +114,9 @@ def _is_short(items: list[JsonValue]) -> bool:
     if len(items) > SHORT_LIST or any(isinstance(item, dict | list) for item in items):
         return False
     if any(isinstance(item, str) and ("\n" in item or len(item) > SHORT_LIST) for item in items):
+        return False
+    if any(isinstance(item, str) and reads_from_the_right(item) for item in items):
+        # numbers between such words would change their places on one line
         return False
     return len(_quoted(items)) <= SHORT_LIST
 

@@ -14,12 +14,13 @@ from bot.cards.blocks import Block, context, divider, header, note, row
 from bot.cards.custom import custom_blocks
 from bot.cards.files import file_refused, file_wanted
 from bot.cards.form import form_blocks
+from bot.cards.heading import asked_of
 from bot.cards.limits import HEADER_TEXT, MESSAGE_BLOCKS, MESSAGE_BYTES
 from bot.cards.link import link_blocks
 from bot.cards.plain import plain
 from bot.cards.question import drafts_bytes, question_blocks
 from bot.cards.settled import settled_blocks
-from bot.cards.text import cut, date, escape, length, mention, one_line, shown, visible
+from bot.cards.text import cut, date, escape, glance, isolated, length, mention, one_line, shown, visible
 from bot.cards.together import together_row
 from bot.cards.weight import weight
 from core.gates import Gate, Kind
@@ -34,6 +35,8 @@ HEAD_BYTES: Final = 800 + LINK_CHARS + ERROR_BYTES
 """For the header, the line below it, and what became of the run afterwards."""
 ROOM_BYTES: Final = MESSAGE_BYTES - HEAD_BYTES
 """What the gates of one message may take together, at any time of their lives."""
+ASKED_BYTES: Final = 200
+"""What a notification holds of what is asked."""
 HEAD_BLOCKS: Final = 3
 TAIL_BLOCKS: Final = 2
 """A divider and the button for all approvals; its few bytes are in `HEAD_BYTES`."""
@@ -129,7 +132,7 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str,
         row = together_row(run, budget)
         blocks += [divider(), row] if row else []
     pending = sum(gate.pending for gate in gates)
-    text = words.fallback(escape(title(run)), pending, len(gates))
+    text = words.fallback(isolated(escape(title(run))), pending, len(gates), isolated(_first_asked(gates)))
     return Message(parts[number], aloud(blocks, gates), text, plain(gates))
 
 
@@ -146,6 +149,15 @@ def _with_note(run: Run, gate: Gate, blocks: list[Block]) -> list[Block]:
     return [*blocks[:-1], context(words.file_refused(escape(code))), blocks[-1]]
 
 
+def _first_asked(gates: Sequence[Gate]) -> str:
+    """What the first pending gate asks, as one escaped line: what notifications show, and screen readers say."""
+    first = next((gate for gate in gates if gate.pending), None)
+    if first is None:
+        return ""
+    word, asked = asked_of(first)
+    return escape(word + glance(asked, ASKED_BYTES))
+
+
 def title(run: Run) -> str:
     """What a run is about, on one line, as plain text."""
     return cut(one_line(visible(run.doc.title or "")) or words.DEFAULT_TITLE, HEADER_TEXT, length)
@@ -154,7 +166,7 @@ def title(run: Run) -> str:
 def _head(run: Run, number: int, count: int, link: str, instead: str) -> list[Block]:
     """What it is about, who asks, for whom, until when; in the thread's later messages only what they go on with."""
     if number:
-        return [note(f"{title(run)} ({words.continued(number + 1, count)})")]
+        return [note(f"{isolated(title(run))} ({words.continued(number + 1, count)})")]
     facts = [words.asked_by(run.doc.owner, run.doc.host)]
     if run.doc.requester:
         facts.append(words.asked_for(mention(run.doc.requester)))
@@ -171,13 +183,15 @@ def _head(run: Run, number: int, count: int, link: str, instead: str) -> list[Bl
 
 
 def _afterwards(run: Run) -> list[Block]:
-    """That the host did not take the run up: whoever decided it thinks that it went on."""
+    """That the host did not take the run up, or in vain: whoever decided it thinks that it went on."""
     error = shown(one_line(run.error or ""), ERROR_BYTES - 100)
     match run.status:
         case RunStatus.FAILED:
             return [row(words.host_refused(error))]
         case RunStatus.LOST:
             return [row(words.host_moved_on(error))]
+        case RunStatus.WAITING if run.attempt > 1 and error:
+            return [row(words.asked_again(error))]
     return []
 
 

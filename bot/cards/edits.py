@@ -12,11 +12,11 @@ from bot import words
 from bot.cards.arguments import indented
 from bot.cards.blocks import Block, line, listing, person, piece
 from bot.cards.limits import INPUT_TEXT
-from bot.cards.text import length, shown, visible
+from bot.cards.text import isolated, length, shown, visible
 from core.diffs import Change, diff
 from core.gates import Gate
 
-EDITS_BYTES: Final = 750
+EDITS_BYTES: Final = 830
 """What edits add to a card, at most."""
 EDITORS: Final = 2
 """How many people are named as editors."""
@@ -59,7 +59,8 @@ def changes_of(gate: Gate) -> list[Change]:
 
 def change_text(change: Mapping[str, JsonValue]) -> str:
     """A change in full: `/path: "old" → "new"`."""
-    return f"{path_of(change)}: {_value(change, 'old')} → {_value(change, 'new')}"
+    old, new = (isolated(_value(change, name)) for name in ("old", "new"))
+    return f"{isolated(path_of(change))}: {old} → {new}"
 
 
 def path_of(change: Mapping[str, JsonValue]) -> str:
@@ -68,8 +69,8 @@ def path_of(change: Mapping[str, JsonValue]) -> str:
 
 
 def _change(change: Mapping[str, JsonValue]) -> Block:
-    old, new = (shown(_value(change, name), VALUE_BYTES) for name in ("old", "new"))
-    path = shown(path_of(change), PATH_BYTES)
+    old, new = (isolated(shown(_value(change, name), VALUE_BYTES)) for name in ("old", "new"))
+    path = isolated(shown(path_of(change), PATH_BYTES))
     return line(piece(path, code=True), piece(f": {old} → "), piece(new, bold=True))
 
 

@@ -23,12 +23,12 @@ from bot.cards.blocks import (
     rich,
     row,
 )
-from bot.cards.heading import title_of
+from bot.cards.heading import asked_of
 from bot.cards.queries import Query, Which
 from bot.cards.settled import settled_line
-from bot.cards.text import cut, date, glance, mention, size, visible
+from bot.cards.text import cut, date, glance, isolated, mention, size, visible
 from core.copies import card_for
-from core.gates import Gate, Kind, Outcome
+from core.gates import Gate, Outcome
 from core.runs import Card, Run, RunStatus
 
 TITLE_BYTES: Final = 90
@@ -185,25 +185,9 @@ def what(run: Run, gate: Gate) -> str:
 
 def _parts(run: Run, gate: Gate) -> tuple[str, str]:
     title = glance(run.doc.title or "", TITLE_BYTES)
-    word, asked = _asked(gate)
+    word, asked = asked_of(gate)
     room = TITLE_BYTES + WHAT_BYTES - size(title) - size(word)
-    return title, f"{word}{glance(asked, room)}"
-
-
-def _asked(gate: Gate) -> tuple[str, str]:
-    """Our word for it, and the agent's."""
-    match gate.doc.kind:
-        case Kind.QUESTION:
-            first = gate.asks.questions[0]
-            return "", f"{first.header}: {first.question}"
-        case Kind.FORM:
-            return words.FILL, title_of(gate)
-        case Kind.LINK:
-            return words.LINK, title_of(gate)
-        case Kind.APPROVAL:
-            return words.APPROVAL, gate.doc.tool_name
-        case Kind.CUSTOM:
-            return words.CUSTOM, gate.doc.tool_name
+    return isolated(title) if title else "", f"{word}{glance(asked, room)}"
 
 
 def _facts(run: Run, gate: Gate) -> list[str]:

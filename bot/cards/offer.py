@@ -47,8 +47,8 @@ def offer_blocks(text: str, found: Sequence[Open], value: str, note: str) -> lis
         use = button(
             words.USE_REPLY, USE, value, label=name(words.USE_REPLY, subject(item.gate, item.question))
         )
-        asked = words.offer(glance(_asked(item), QUESTION_BYTES))
-        blocks.append(row(asked, use) | {"block_id": c.block_id(item.gate.id, item.question, USE)})
+        asked = row(glance(_asked(item), QUESTION_BYTES), use)
+        blocks.append(asked | {"block_id": c.block_id(item.gate.id, item.question, USE)})
     if len(found) > OFFERED:
         blocks.append(context(words.OFFER_MORE))
     leave = button(words.LEAVE_REPLY, LEAVE, value, label=words.LEAVE_REPLY)
@@ -57,5 +57,6 @@ def offer_blocks(text: str, found: Sequence[Open], value: str, note: str) -> lis
 
 def _asked(item: Open) -> str:
     if item.gate.doc.kind is Kind.QUESTION:
-        return item.gate.asks.questions[item.question].question
+        question = item.gate.asks.questions[item.question]
+        return f"{question.header}: {question.question}"
     return item.gate.doc.tool_name

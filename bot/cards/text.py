@@ -30,6 +30,13 @@ _BLANK: Final = re.compile(
 )
 """What Unicode counts as marks, letters, signs or nothing yet, and no font shows."""
 _KEYCAP: Final = "\u20e3"
+_OVERLAY: Final = re.compile(r"[\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5-\u20eb]")
+"""Marks that cross out or cover what they stand on."""
+_MARKS: Final = 6
+"""Marks that one letter may carry: all that writing needs. More of them reach into the lines around."""
+_RIGHT_TO_LEFT: Final = re.compile(
+    r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 _ELLIPSIS: Final = "…"
 
 Measure = Callable[[str], int]
@@ -44,7 +51,7 @@ def visible(text: str) -> str:
     """The text with what a reader cannot see written out: control and bidi characters as `\\u202e`.
 
     An argument that reads one way and runs another is the oldest trick there is (CVE-2021-42574). Joiners stay
-    where writing needs them, behind a character beyond ASCII.
+    where writing needs them, behind a character beyond ASCII; marks stay on a letter, as many as writing needs.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -55,6 +62,8 @@ def _written(found: re.Match[str]) -> str:
     char, text, at = found[0], found.string, found.start()
     if _JOINS.match(char):
         shown = text.startswith(_KEYCAP, at + 1) or _takes_joiner(text[at - 1] if at else "", char)
+    elif _is_mark(char):
+        shown = _takes_mark(text, at)
     else:
         shown = _shows(char)
     return char if shown else json.dumps(char)[1:-1]
@@ -65,6 +74,26 @@ def _takes_joiner(before: str, joiner: str) -> bool:
         # a heart in colour that goes on: U+2764 U+FE0F U+200D
         return joiner == "\u200d" and before == "\ufe0f"
     return bool(before) and not before.isascii() and _shows(before)
+
+
+def _takes_mark(text: str, at: int) -> bool:
+    """Whether the mark at this place stands on something, and covers neither that nor the lines around."""
+    mark = text[at]
+    if mark == _KEYCAP:
+        return text[max(at - 2, 0) : at].removesuffix("\ufe0f")[-1:] in tuple("0123456789#*")
+    if _OVERLAY.match(mark) or unicodedata.category(mark) == "Me" or not _shows(mark):
+        return False
+    for before in reversed(text[max(at - _MARKS, 0) : at]):
+        if _OVERLAY.match(before):
+            return False
+        if not _is_mark(before) and not _JOINS.match(before):
+            return unicodedata.category(before)[0] in "LNS" and _shows(before)
+    return False
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char)[0] == "M"
 
 
 @lru_cache(maxsize=4096)
@@ -132,6 +161,21 @@ def glance(text: str, most: int, measure: Measure = size) -> str:
     """The text as a control shows it, cut; without a look at more of it than that takes."""
     head = text if len(text) <= most else text[:most] + _ELLIPSIS
     return cut(one_line(visible(head)), most, measure)
+
+
+def reads_from_the_right(text: str) -> bool:
+    """Whether some of the text is in a script that is written from right to left."""
+    return _RIGHT_TO_LEFT.search(text) is not None
+
+
+def isolated(text: str) -> str:
+    """A text that others stand beside on one line: from whichever side it is read, they keep their places (UAX #9)."""
+    return f"\u2068{text}\u2069" if reads_from_the_right(text) else text
+
+
+def inert(text: str, most: int) -> str:
+    """A text of others in our markup, in at most ``most`` bytes: as code, where nothing of it is markup."""
+    return f"`{escape(glance(text.replace('`', 'ʼ'), most))}`"
 
 
 def look(text: str) -> str:

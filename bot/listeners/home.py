@@ -143,7 +143,7 @@ class HomeDrawing:
         if counts.oldest:
             for run in await self._engine.store.read_all([counts.oldest[1]]):
                 pending = [(run, gate) for gate in run.gates if gate.pending][:1]
-                oldest = next(iter(await self._inbox.linked(pending)), None)
+                oldest = next(iter(await self._inbox.linked(pending, person)), None)
         first = {}
         for which in OVERVIEWED:
             first[which] = (await self._inbox.of(person, Query(which), most=WORST)).waiting

@@ -11,10 +11,10 @@ from typing import Final, TypeVar
 import structlog
 
 from bot import words
-from bot.cards.inbox import Waiting, card_of
+from bot.cards.inbox import Waiting
 from bot.cards.queries import APPROVALS, FOR_ADMINS, OWN, Position, Query, Which
 from bot.slack.client import Slack, SlackBusy, SlackGone, SlackRefused
-from core.copies import places
+from core.copies import card_for, places
 from core.engine import ResumeEngine
 from core.errors import CannotVerify, NotFound
 from core.gates import Gate, Kind, Outcome, speaker
@@ -100,7 +100,7 @@ class Inbox:
         soonest = query.which is Which.EXPIRING
         items = sorted(search.items.values(), key=lambda item: _place(item[0]), reverse=not soonest)
         further = query.next(items[most - 1][0]) if len(items) > most else None
-        waiting = await self.linked([(run, gate) for _, run, gate in items[:most]])
+        waiting = await self.linked([(run, gate) for _, run, gate in items[:most]], person)
         return Found(waiting, search.admin, further, search.unsure)
 
     async def is_admin(self, person: Person, search: _Search | None = None) -> bool:
@@ -276,10 +276,13 @@ class Inbox:
 
     # what is shown of them, and where the cards are
 
-    async def linked(self, found: Sequence[tuple[Run, Gate]]) -> tuple[Waiting, ...]:
-        """The gates as people may see them, with the addresses of their cards, as far as Slack tells them in time."""
+    async def linked(self, found: Sequence[tuple[Run, Gate]], person: Person) -> tuple[Waiting, ...]:
+        """The gates as people may see them, with the addresses of their cards, as far as Slack tells them in time.
+
+        Who has a copy of their own is led there: they may not see the other.
+        """
         shown = [self._shown(run, gate) for run, gate in found]
-        cards = [card_of(run, gate) for run, gate in shown]
+        cards = [card_for(run, gate.doc.index, person) for run, gate in shown]
         self._links |= {(card.channel, card.ts): card.url for card in cards if card and card.url}
         unknown = {(card.channel, card.ts) for card in cards if card} - self._links.keys()
         if unknown:

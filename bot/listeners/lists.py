@@ -70,7 +70,7 @@ class Lists:
     ) -> Page:
         if not await self._inbox.may_see(person, run, gate):
             raise NotFound(f"There is no gate {gate.id}.")
-        [item] = await self._inbox.linked([(run, gate)])
+        [item] = await self._inbox.linked([(run, gate)], person)
         return gate_page(item, admin=await self._inbox.is_admin(person), back=back, words_above=word)
 
     async def stats(self, person: Person) -> Page:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from bot import words
 from bot.cards.deciders import deciders
-from bot.cards.text import date, escape, mention
+from bot.cards.text import date, inert, mention
 from bot.listeners.problems import problem
 from core.errors import (
     AlreadySettled,
@@ -23,6 +23,9 @@ from core.errors import (
 )
 from core.gates import Gate
 from core.policy import Person
+
+SAID_BYTES: Final = 600
+"""Of what was wrong with an answer, which may quote it."""
 
 
 def person_of(body: Mapping[str, Any]) -> Person:
@@ -59,10 +62,9 @@ def word_for(error: AskgateError, person: Person) -> str:
         case NotFound():
             return words.GONE
         case Invalid():
-            return words.INVALID.format(
-                what=escape(problem(error.errors[0]["msg"] if error.errors else error.detail))
-            )
-    return escape(problem(error.detail))
+            said = error.errors[0]["msg"] if error.errors else error.detail
+            return words.INVALID.format(what=inert(problem(said), SAID_BYTES))
+    return inert(problem(error.detail), SAID_BYTES)
 
 
 def _already(gate: Gate, person: Person) -> str:

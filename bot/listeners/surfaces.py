@@ -14,6 +14,7 @@ from slack_bolt.async_app import AsyncRespond
 from slack_sdk.errors import SlackClientError
 
 from bot.cards import managing, modals
+from bot.cards.blocks import markup
 from bot.cards.inbox import Page, headed
 from bot.cards.pages import CALLBACK, page_modal
 from bot.slack.client import CLICK_TIMEOUT_S, Slack, SlackBusy, SlackGone, SlackRefused
@@ -92,7 +93,11 @@ class Surface:
                     await self.slack.open_view(self.trigger_id, view)
                 case _ if self.body.get("response_url"):
                     await self._respond(
-                        text=word, response_type="ephemeral", replace_original=False, thread_ts=self._thread
+                        text=word,
+                        blocks=[markup(word)],  # where Slack makes no links of its own
+                        response_type="ephemeral",
+                        replace_original=False,
+                        thread_ts=self._thread,
                     )
         except UNTOLD as error:
             # the click itself is settled one way or the other; that must not hang on a courtesy

@@ -138,6 +138,12 @@ class Browser:
             ],
             "groups": [{"id": group.id, "handle": group.handle} for group in world.groups.values()],
             "channels": [self._channel(channel, user) for channel in channels],
+            # what others may know of a channel by its mention (Slack: a private one stays nameless)
+            "elsewhere": {
+                channel.id: channel.name
+                for channel in world.channels.values()
+                if channel.kind == "public" and user not in channel.members
+            },
             "messages": {channel.id: self._messages(channel, user) for channel in channels},
             "modal": payloads.view_json(world, top) if top else None,
             "modal_depth": len(world.stacks.get(user, ())),

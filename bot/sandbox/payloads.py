@@ -79,7 +79,7 @@ def view_json(world: World, view: View) -> Json:
 def user_json(world: World, user: User) -> Json:
     """A person as users.info gives them."""
     body: Json = {
-        "id": user.id, "team_id": user.team, "name": user.name, "real_name": user.real_name, "deleted": False,
+        "id": user.id, "team_id": user.team, "name": user.name, "real_name": user.real_name, "deleted": user.deleted,
         "is_bot": user.app is not None, "is_admin": user.admin, "is_owner": False, "is_app_user": False,
         "tz": user.tz, "tz_offset": _offset(world, user), "updated": 0,
         "profile": {"real_name": user.real_name, "display_name": user.name, "team": user.team},

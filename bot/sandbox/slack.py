@@ -234,6 +234,12 @@ class LocalSlack:
         self.world.changed()
         return group.id
 
+    def deactivate(self, name: str) -> None:
+        """Deactivate a person's account, which stays in channels and groups. What they do as `as_user` still arrives,
+        as what was on its way does."""
+        self.world.users[self._id(name)].deleted = True
+        self.world.changed()
+
     def archive(self, channel: str) -> None:
         """Archive a channel: nothing can be posted in it any more."""
         self._channel(channel).archived = True

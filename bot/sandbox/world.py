@@ -30,6 +30,8 @@ class User:
     admin: bool = False
     app: str | None = None
     """The app whose bot this is."""
+    deleted: bool = False
+    """Whether an admin of the workspace has deactivated the account."""
     tz: str = "Etc/UTC"
     """The time zone that the person has set."""
 

@@ -59,6 +59,7 @@ class Slack:
                     thread_ts=thread_ts,
                     metadata={"event_type": EVENT_TYPE, "event_payload": payload},
                     mrkdwn="blocks" not in body,
+                    parse="none",
                     unfurl_links=False,
                     unfurl_media=False,
                     **body,
@@ -73,7 +74,7 @@ class Slack:
 
         async def send(body: dict[str, Any]) -> None:
             with meanings():
-                await self.client.chat_update(channel=channel, ts=ts, **body)
+                await self.client.chat_update(channel=channel, ts=ts, parse="none", **body)
 
         async with self._turn("chat.update", channel + ts):
             await _drawn(send, message, update=True)

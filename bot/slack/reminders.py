@@ -10,7 +10,7 @@ import structlog
 from bot import words
 from bot.cards.blocks import markup
 from bot.cards.card import Message, title
-from bot.cards.text import date, escape, mention
+from bot.cards.text import date, escape, isolated, mention
 from bot.slack.burden import MANY, burden
 from bot.slack.client import Slack
 from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
@@ -122,4 +122,4 @@ def reminder(run: Run, url: str, people: Sequence[Person]) -> Message:
         date(min(gate.deadline for gate in pending)),
         escape(url),
     )
-    return Message((), [markup(text)], words.reminder_fallback(escape(title(run))))
+    return Message((), [markup(text)], words.reminder_fallback(isolated(escape(title(run)))))

@@ -197,6 +197,11 @@ def host_moved_on(error: str) -> str:
     return "⚠️ The agent had moved on before this reached it" + (f": {error}" if error else ".")
 
 
+def asked_again(error: str) -> str:
+    """``error`` is why what was decided before came to nothing."""
+    return f"⚠️ Asked again, because what was decided before came to nothing: {error}"
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Approved by @ana, Today at 10:00` as markup."""
     outcome = decision.outcome
@@ -279,11 +284,12 @@ def hidden(count: int) -> str:
     return f"🔒 {values} hidden here (•••). What you decide holds for the real ones."
 
 
-def fallback(title: str, pending: int, count: int) -> str:
-    """The notification's text: plain, for screens without blocks."""
+def fallback(title: str, pending: int, count: int, asked: str) -> str:
+    """The text of notifications, and for who hears it: plain. ``asked`` is what is asked first."""
     if not pending:
         return f"{title}: settled"
-    return f"{title}: {pending} of {count} open" if count > 1 else f"{title}: waiting for you"
+    open_ = f"{title}: {pending} of {count} open" if count > 1 else f"{title}: waiting for you"
+    return f"{open_}. {asked}"
 
 
 def undrawn(gate: str) -> str:
@@ -384,10 +390,10 @@ EDITED_MEANWHILE: Final = (
 
 # replies in a card's thread
 
-USE_REPLY: Final = "Use as the answer"
+USE_REPLY: Final = "Use this as the answer"
 LEAVE_REPLY: Final = "Leave it"
-OFFER_PRIVATE: Final = "Only you see this. Your reply is no answer unless you say so."
-OFFER_FALLBACK: Final = "Use your reply as the answer?"
+OFFER_PRIVATE: Final = "Your reply is no answer unless you say so."
+OFFER_FALLBACK: Final = "Use this as the answer?"
 OFFER_MORE: Final = "More is open here: answer the rest on the card."
 REPLY_TAKEN: Final = "✅ Your reply is taken as the answer."
 REPLY_KEPT: Final = "Your reply is kept as your answer to that question. Submit all of them on the card."
@@ -395,11 +401,6 @@ REPLY_GONE: Final = "Your reply is not there any more. Nothing was changed."
 REPLY_EDITED: Final = "You have edited your reply since. This is what it says at this moment:"
 REPLY_TOO_LONG: Final = "Your reply is too long to use as an answer: {most} characters are allowed."
 REPLY_UNREAD: Final = "Slack could not be asked for your reply. Nothing was changed; click again."
-
-
-def offer(question: str) -> str:
-    """``question`` is the agent's, so this is plain text."""
-    return f"Use this as the answer to “{question}”?"
 
 
 # modals

@@ -195,6 +195,10 @@ def host_moved_on(error: str) -> str:
     )
 
 
+def asked_again(error: str) -> str:
+    return f"⚠️ Se pregunta de nuevo, porque lo decidido antes no llegó a nada: {error}"
+
+
 def settled_line(decision: Decision, who: str, when: str) -> str:
     """`✅ Aprobado por @ana · hoy a las 10:00` as markup."""
     outcome = decision.outcome
@@ -277,11 +281,12 @@ def hidden(count: int) -> str:
     return f"🔒 Aquí hay {values} (•••). Lo que decidas vale para lo que es de verdad."
 
 
-def fallback(title: str, pending: int, count: int) -> str:
-    """The notification's text: plain, for screens without blocks."""
+def fallback(title: str, pending: int, count: int, asked: str) -> str:
+    """The text of notifications, and for who hears it: plain. ``asked`` is what is asked first."""
     if not pending:
         return f"{title}: resuelto"
-    return f"{title}: {pending} de {count} por resolver" if count > 1 else f"{title}: te está esperando"
+    open_ = f"{title}: {pending} de {count} por resolver" if count > 1 else f"{title}: te está esperando"
+    return f"{open_}. {asked}"
 
 
 def undrawn(gate: str) -> str:
@@ -388,7 +393,7 @@ EDITED_MEANWHILE: Final = (
 
 USE_REPLY: Final = "Usar como respuesta"
 LEAVE_REPLY: Final = "Dejarlo"
-OFFER_PRIVATE: Final = "Solo tú ves esto. Tu mensaje no es una respuesta mientras no lo digas."
+OFFER_PRIVATE: Final = "Tu mensaje no es una respuesta mientras no lo digas."
 OFFER_FALLBACK: Final = "¿Usar tu mensaje como respuesta?"
 OFFER_MORE: Final = "Hay más pendiente aquí: responde al resto en la tarjeta."
 REPLY_TAKEN: Final = "✅ Tu mensaje se ha tomado como respuesta."
@@ -399,11 +404,6 @@ REPLY_TOO_LONG: Final = (
     "Tu mensaje es demasiado largo para usarlo como respuesta: se permiten {most} caracteres."
 )
 REPLY_UNREAD: Final = "No se ha podido pedir tu mensaje a Slack. No se ha cambiado nada; vuelve a hacer clic."
-
-
-def offer(question: str) -> str:
-    """``question`` is the agent's, so this is plain text."""
-    return f"¿Usar esto como respuesta a «{question}»?"
 
 
 # modals

@@ -6,10 +6,10 @@ engine, so that every host gets the same care: opened once, closed when somebody
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from core.requests import RunRequest
 from core.resumes import Resume
@@ -36,13 +36,13 @@ class Present:
     """All that the host waited for at one moment.
 
     ``asked_ms`` is when it was asked (the store's clock): what was opened later may be missing here and yet wait.
-    ``why_gone`` says, of an external id that is missing, why that may be. With a ``prefix`` it is all of those whose
-    external ids begin so.
+    ``why_gone`` says, of an external id that is missing, why that is; None: it waits all the same, though not among
+    these. With a ``prefix`` it is all of those whose external ids begin so.
     """
 
     external_ids: frozenset[str]
     asked_ms: int
-    why_gone: Callable[[str], str]
+    why_gone: Callable[[str], Awaitable[str | None]]
     prefix: str = ""
 
 
@@ -66,13 +66,21 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A host's word on a resume, and the reason for people."""
+    """A host's word on a resume, and the reason for people.
+
+    ``follow``: what comes of it can be seen later, so the host is to be asked (see `Follows`).
+    """
 
     word: Word
     reason: str | None = None
+    follow: bool = False
 
 
 APPLIED = Reply(Word.APPLIED)
+
+
+class HostAway(Exception):
+    """A host cannot be asked now. The message is ours: it shows no URL."""
 
 
 class Undescribable(ValueError):
@@ -98,4 +106,47 @@ class Host(Protocol):
 
     async def close(self) -> None:
         """Let go of the connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AsksAgain:
+    """The host went on with what was decided, that failed, and it waits for the same once more."""
+
+    reason: str
+
+
+class Course(StrEnum):
+    """How it stands with what a host went on with."""
+
+    GOES_ON = "goes_on"
+    OVER = "over"
+
+
+Sequel = Course | AsksAgain | Wait
+
+
+@runtime_checkable
+class Follows(Protocol):
+    """A host that tells what came of a resume."""
+
+    async def follow(self, external_id: str) -> Sequel:
+        """What the host does about something that it was told, or that somebody else told it. Raises HostAway."""
+        ...
+
+
+class NotGenuine(ValueError):
+    """A delivery is not the host's own. The message says what is wrong with it."""
+
+
+@runtime_checkable
+class Calls(Protocol):
+    """A host that calls when something waits, so that nobody has to find it."""
+
+    def delivery(self, headers: Mapping[str, str], body: bytes) -> str:
+        """The id under which a delivery comes, however often. Raises NotGenuine."""
+        ...
+
+    async def heard(self, body: bytes) -> list[Wait]:
+        """What a genuine delivery says that waits. Raises HostAway."""
         ...

@@ -46,6 +46,12 @@ def _secret(value: SecretStr) -> SecretStr:
     return SecretStr(lines[0].strip())
 
 
+def _signing(value: SecretStr) -> SecretStr:
+    if not 16 <= len(value.get_secret_value()) <= 256:
+        raise ValueError("wanted the whole signing_secret of the subscription, 16 to 256 characters")
+    return value
+
+
 BaseUrl = Annotated[str, AfterValidator(_base_url)]
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 
@@ -110,6 +116,20 @@ class MotusConfig(HostConfig):
     failures: dict[str, JsonValue] = {}
 
 
+class A13nConfig(HostConfig):
+    """A workspace of an a13n Service.
+
+    ``agents``: only what these wait for. ``client_tools``: ask people for the results of client tools too; else runs
+    that wait for one are left to the program that runs them. ``poll_s``: how often all that waits is read.
+    """
+
+    api_key: Secret
+    webhook_secret: Annotated[Secret, AfterValidator(_signing)] | None = None
+    agents: list[Annotated[str, Field(min_length=1, max_length=72)]] = Field([], max_length=64)
+    client_tools: bool = True
+    poll_s: float = Field(30, ge=1, le=3600)
+
+
 class LooprigConfig(HostConfig):
     """A looprig server: `pkg/serve` (``dialect`` serve) or Factory. ``poll_s``: how often to look for sessions."""
 
@@ -117,7 +137,7 @@ class LooprigConfig(HostConfig):
     poll_s: float = Field(5, ge=0.1, le=300)
 
 
-KINDS: dict[str, type[HostConfig]] = {"motus": MotusConfig, "looprig": LooprigConfig}
+KINDS: dict[str, type[HostConfig]] = {"a13n": A13nConfig, "motus": MotusConfig, "looprig": LooprigConfig}
 
 
 def load_hosts(path: Path) -> list[HostConfig]:

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import structlog
 
+from core.agenda import TryAgain
 from core.engine import ResumeEngine
-from core.errors import AskgateError, LeaseLost, StoreUnavailable
+from core.errors import AskgateError, LeaseLost, NotFailed, StoreUnavailable
 from core.gates import Outcome
-from core.hosts.base import Gone, Host, Present, Reply, Seen, Undescribable, Wait, Word
+from core.hosts.base import (
+    AsksAgain,
+    Calls,
+    Course,
+    Follows,
+    Gone,
+    Host,
+    HostAway,
+    Present,
+    Reply,
+    Seen,
+    Undescribable,
+    Wait,
+    Word,
+)
 from core.policy import Key
 from core.requests import RunRequest
 from core.resumes import Resume
@@ -25,6 +41,8 @@ RESUME_S = 60.0
 CLAIM_WAIT_S = 30.0
 AT_ONCE = 20
 FIRST_RETRY_S, LAST_RETRY_S = 5.0, 900.0
+FOLLOW_S = 1.0
+"""How soon after a resume it is looked at what came of it; then with the agenda's backoff."""
 FIRST_REST_S, LAST_REST_S = 1.0, 30.0
 """How long to rest after a watch that failed: twice as long each time."""
 
@@ -35,6 +53,7 @@ class Desk:
     def __init__(self, engine: ResumeEngine, host: Host) -> None:
         self._engine = engine
         self._host = host
+        self.calls = host if isinstance(host, Calls) else None
         self._by = Key(key=host.name)
         self._opened: dict[str, str] = {}
         self._told: set[str] = set()
@@ -44,6 +63,7 @@ class Desk:
         self.problem: str | None = None
 
     def start(self) -> None:
+        """Begin to watch and to resume. A desk that was not started opens what it is told of."""
         name = self._host.name
         self._tasks = [
             asyncio.create_task(self._watching(), name=f"watch {name}"),
@@ -84,14 +104,15 @@ class Desk:
         match seen:
             case Wait():
                 if seen.external_id not in self._opened:
-                    await self._open(seen)
+                    await self.open(seen)
             case Gone():
                 if run_id := self._opened.pop(seen.external_id, None):
                     await self._engine.supersede(run_id, seen.reason)
             case Present():
                 await self._close_missing(seen)
 
-    async def _open(self, wait: Wait) -> None:
+    async def open(self, wait: Wait) -> None:
+        """Put to people what the host waits for, once. Raises StoreUnavailable."""
         try:
             run = await self._adopt(self._host.describe(wait), wait.external_id)
         except StoreUnavailable:
@@ -124,14 +145,29 @@ class Desk:
         self._told = {external_id for external_id in self._told if not missing(external_id)}
         if present.prefix in self._reconciled and not gone:
             return
-        async for _, run, gate in self._engine.gates(only_open=True, names=[f"host:{self._host.name}"]):
+        kept: dict[str, str] = {}
+        async for run in self._open_runs():
             external_id = run.doc.external_id
-            was_there = run.doc.created_at < present.asked_ms
-            if gate.pending and was_there and external_id is not None and missing(external_id):
-                await self._engine.supersede(run.id, present.why_gone(external_id))
+            if external_id is None or not missing(external_id):
+                continue
+            was_there = run.opened_at < present.asked_ms
+            reason = await present.why_gone(external_id) if was_there else None
+            if reason is None:
+                kept[external_id] = run.id
+            else:
+                await self._engine.supersede(run.id, reason)
         self._reconciled.add(present.prefix)
         for external_id in gone:
-            del self._opened[external_id]
+            self._opened.pop(external_id, None)
+        self._opened.update(kept)
+
+    async def _open_runs(self) -> AsyncIterator[Run]:
+        """The runs of this host that have a pending gate."""
+        last = ""
+        async for _, run, _ in self._engine.gates(only_open=True, names=[f"host:{self._host.name}"]):
+            if run.id != last:
+                last = run.id
+                yield run
 
     # resuming
 
@@ -177,13 +213,14 @@ class Desk:
 
     async def _end(self, resume: Resume, reply: Reply) -> None:
         resumes, run_id, lease = self._engine.resumes, resume.run.id, resume.lease
+        follow_in_s = FOLLOW_S if reply.follow else None
         say: Callable[..., None] = log.info if reply.word is Word.APPLIED else log.warning
         say("host.resumed", host=self._host.name, run=run_id, word=reply.word, reason=reply.reason)
         match reply.word:
             case Word.APPLIED:
-                await resumes.ack(run_id, lease, by=self._by)
+                await resumes.ack(run_id, lease, by=self._by, follow_in_s=follow_in_s)
             case Word.LOST | Word.UNKNOWN:
-                await resumes.lose(run_id, lease, by=self._by, error=reply.reason)
+                await resumes.lose(run_id, lease, by=self._by, error=reply.reason, follow_in_s=follow_in_s)
             case Word.REFUSED:
                 await resumes.refuse(run_id, lease, by=self._by, error=reply.reason or "The host refused it.")
             case Word.RETRYABLE:
@@ -194,6 +231,33 @@ class Desk:
                     retry_in_s=_retry_in_s(resume.tries),
                     error=reply.reason,
                 )
+
+    # what came of it
+
+    async def follow(self, run: Run, tries: int) -> None:
+        """Look what the host made of a run that it took up. Raises TryAgain while it goes on, or is away."""
+        if not isinstance(self._host, Follows) or run.doc.external_id is None:
+            return
+        try:
+            sequel = await self._host.follow(run.doc.external_id)
+        except HostAway as error:
+            log.warning("host.not_followed", host=self._host.name, run=run.id, error=str(error), tries=tries)
+            raise TryAgain from None
+        match sequel:
+            case Course.GOES_ON:
+                raise TryAgain
+            case Wait():
+                await self._see(sequel)
+            case AsksAgain():
+                await self._ask_again(run, sequel.reason)
+
+    async def _ask_again(self, run: Run, reason: str) -> None:
+        """A dead letter, which people decide again. Not if nobody had decided it: it would come round for ever."""
+        letters = self._engine.dead_letters
+        await letters.relapse(run.id, reason, by=self._by, via="host")
+        if any(gate.decision and gate.decision.by for gate in run.gates):
+            with contextlib.suppress(NotFailed):  # somebody had it decided again meanwhile
+                await letters.reopen(run.id, by=self._by, via="host")
 
 
 def _retry_in_s(tries: int) -> float:

@@ -30,7 +30,7 @@ class Ending:
 
     ``by`` and ``via`` are whose word it is. Without ``retry_at`` (ms) it ends with ``status``; with it, it is handed
     out again: as ``settled``, unless it was handed out ``max_tries`` times already, then it fails with ``last_error``.
-    ``event`` is what the audit says of it then, if anything.
+    ``event`` is what the audit says of it then, if anything. ``follow_at`` (ms): when to look what came of it.
     """
 
     status: RunStatus
@@ -41,6 +41,7 @@ class Ending:
     max_tries: int | None = None
     last_error: str | None = None
     event: str | None = None
+    follow_at: int | None = None
 
     def command(self, record: Record) -> dict[str, Any]:
         """What the script takes; ``record`` says what of an error stands in the audit."""
@@ -49,6 +50,8 @@ class Ending:
             found["retry_at"] = self.retry_at
         if self.event is not None:
             found["event"] = self.event
+        if self.follow_at is not None:
+            found["follow_at"] = self.follow_at
         if self.max_tries is not None:
             found["last"] = {"tries": self.max_tries, **self._said(self.last_error, record)}
         return found
@@ -138,6 +141,12 @@ class Handovers:
         ]
         async for item in merged(sources, newest_first=True):
             yield item
+
+    async def relapse(self, run: Run, error: str, *, by: Fields, via: str) -> str:
+        """Make a dead letter of a run that its host took up in vain. Returns failed, missing or other."""
+        fields = _by(by, via) + spliced({"reason": self._store.record.text(error)})
+        command = {"token": new_token(), "error": error, "fields": fields}
+        return str(await self._store.about_run(lua.RELAPSE, run, command, [self._dead(run)]))
 
     async def requeue(self, run: Run, *, by: Fields, via: str) -> str:
         """Put a dead letter back into its queue. Returns requeued, missing or other (see `scripts/requeue.lua`)."""

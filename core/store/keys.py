@@ -152,5 +152,5 @@ def leases(queue: str) -> str:
     return f"{queue}:leases"
 
 
-WORK = ("remind", "escalate", "card", "callback", "home")
+WORK = ("remind", "escalate", "card", "callback", "home", "follow")
 """What the agenda may have to do about a run: the members are `<what>:<run>`."""

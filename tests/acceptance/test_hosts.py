@@ -35,6 +35,7 @@ async def test_a_failed_run_is_decided_again_on_the_card_that_is_there(world: Wo
     await world.shows(run, "Answered by @ana", "The agent's host refused this: no such thread")
     assert (await world.api.ok("POST", f"/runs/{run['id']}/reopen"))["status"] == "waiting"
     await world.slack.wait_for(lambda: "Broad" in world.buttons(run), WAIT_S)
+    await world.shows(run, "Asked again, because what was decided before came to nothing: no such thread")
     assert "refused" not in world.text(run)
     assert "Answered" not in world.text(run)
     await world.ben.click("Broad", message=await world.card(run))

@@ -91,3 +91,26 @@ async def test_a_reminder_that_slack_refuses_is_left_out_and_the_card_stands(htt
     assert (refused.ok, posted.ok) == (False, True)
     await world.ana.click("Approve", message=await world.card(run))
     assert (await world.api.settled(run))["approvals"]["call"]["outcome"] == "approved"
+
+
+async def test_who_has_more_than_five_open_gets_one_message_about_all_with_the_way_to_each(
+    world: World,
+) -> None:
+    eve = {"approvers": [world.ids["eve"]]}
+    runs = [await world.api.open(reminding(world, policy=eve, title=f"Job {number}")) for number in range(5)]
+    runs.append(await world.api.open(reminding(world, 1, policy=eve, title="Job 5")))
+    copies = [await world.card(run, copy=2) for run in runs]
+
+    def digests() -> list[Json]:
+        seen = world.slack.messages(world.eve.dm)
+        return [message for message in seen if "6 gates wait for you" in world.slack.text_of(message)]
+
+    [digest] = await world.slack.wait_for(digests, WAIT_S)
+    text = world.slack.text_of(digest)
+    assert all(f"Job {number}" in text for number in range(6))
+    ways = [block["accessory"]["url"] for block in digest["blocks"] if "accessory" in block]
+    assert sorted(ways) == sorted(
+        f"{world.slack.url}/archives/{world.eve.dm}/p{c['ts'].replace('.', '')}" for c in copies
+    )
+    assert world.reminders(runs[-1]) == []
+    assert (await world.eve.click("Approve", message=copies[0])).ok

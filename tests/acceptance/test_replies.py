@@ -9,7 +9,7 @@ from core.questions import MAX_VALUE
 from tests.acceptance.world import Json, World, said
 from tests.runs import approval, ask, body, question_call
 
-USE, LEAVE = "Use as the answer", "Leave it"
+USE, LEAVE = "Use this as the answer", "Leave it"
 
 
 def asking(world: World, *questions: Json, **more: Any) -> Json:
@@ -25,7 +25,7 @@ async def reply(world: World, name: str, card: Json, text: str, **more: Any) -> 
 async def offered(world: World, name: str, card: Json, text: str, *said: str) -> Json:
     """Write a reply, and wait for the offer to use it."""
     await reply(world, name, card, text)
-    return await world.told(name, text, "Use this as the answer to", *said, channel=card["channel"])
+    return await world.told(name, text, USE, *said, channel=card["channel"])
 
 
 async def heard(world: World) -> None:
@@ -52,7 +52,7 @@ async def test_a_reply_is_the_answer_when_its_writer_says_so_and_not_before(worl
     }
     await world.shows(run, "Answered by @ana", "Only the *logs*")
     await world.told("ana", words.REPLY_TAKEN)
-    assert not [m for m in world.private("ana") if "Use this" in world.slack.text_of(m)]
+    assert not [m for m in world.private("ana") if USE in world.slack.text_of(m)]
 
 
 async def test_a_card_that_is_a_reply_itself_is_answered_in_its_thread(world: World) -> None:
@@ -146,10 +146,10 @@ async def test_a_reply_that_was_edited_is_shown_again_before_it_is_taken(world: 
     run = await world.api.open(asking(world))
     card = await world.card(run)
     written = await reply(world, "ana", card, "Broud")
-    offer = await world.told("ana", "Broud", "Use this as the answer to")
+    offer = await world.told("ana", "Broud", USE)
     await world.ana.edit(written, "Broad, I mean")
     await world.ana.click(USE, message=offer)
-    again = await world.told("ana", words.REPLY_EDITED, "Broad, I mean", "Use this as the answer to")
+    again = await world.told("ana", words.REPLY_EDITED, "Broad, I mean", USE)
     assert (await world.api.run(run))["status"] == "waiting"
     await world.ana.click(USE, message=again)
     assert await value(world, run) == {"answers": {"Which scope should be used?": "Broad, I mean"}}
@@ -159,7 +159,7 @@ async def test_a_reply_that_was_deleted_is_no_answer(http_world: World) -> None:
     world = http_world
     run = await world.api.open(asking(world))
     written = await reply(world, "ana", await world.card(run), "Broad")
-    offer = await world.told("ana", "Use this as the answer to")
+    offer = await world.told("ana", USE)
     await world.ana.delete(written)
     await world.ana.click(USE, message=offer)
     await world.told("ana", words.REPLY_GONE)

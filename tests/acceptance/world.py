@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -106,6 +107,10 @@ class World:
 
     async def stop(self, *which: Service) -> None:
         """Stop these processes (or all) in good order, newest first."""
+        with contextlib.suppress(TimeoutError):
+            # an event that arrives while a port closes holds that up for as long as Slack waits for an answer
+            async with asyncio.timeout(0.3):
+                await self.slack.quiet()
         for replica in which or self.replicas[::-1]:
             self.replicas.remove(replica)
             await self._stacks.pop(replica).aclose()

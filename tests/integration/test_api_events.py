@@ -160,7 +160,7 @@ async def test_who_loses_the_connection_before_the_first_event_misses_nothing(ap
 async def test_nothing_is_missed_and_nothing_comes_twice_with_two_replicas_and_reconnects(
     new_engine: NewEngine, new_api: NewApi
 ) -> None:
-    """Two replicas write while listeners of both come and go, each going on from its last event."""
+    """Two replicas write while listeners of both come and go, each going on from its last event. (looprig C1)"""
     replicas = [new_engine(), new_engine()]
     apis = [await new_api(engine) for engine in replicas]
     chance = random.Random(7)

@@ -97,6 +97,7 @@ async def test_a_process_killed_between_decide_and_resume_is_finished_by_another
 async def test_a_process_killed_in_the_middle_of_a_claim_loses_the_run_with_its_lease(
     redis_url: str, new_engine: NewEngine
 ) -> None:
+    """looprig C44."""
     engine = new_engine()
     run = await opened(engine)
     await engine.cancel(run.id, None, by=CI, via="api")

@@ -164,6 +164,7 @@ def expected(run: Run, end: End) -> Json:
 async def test_each_end_reaches_the_host_in_its_own_form(
     engine: ResumeEngine, redis: Redis, clock: FrozenDateTimeFactory, end: End
 ) -> None:
+    """looprig C12."""
     run = await opened(engine, end.kind)
     await bring_about(engine, redis, clock, run, end)
     [resume] = await engine.resumes.claim("api", limit=1, wait_s=0, lease_s=30)

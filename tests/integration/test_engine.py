@@ -78,6 +78,7 @@ async def test_an_answer_and_an_approval_resume_the_run(engine: ResumeEngine) ->
 
 
 async def test_every_text_comes_back_as_it_was_given(engine: ResumeEngine) -> None:
+    """looprig C28."""
     question = {**ask(), "question": f"x{ODD}x", "options": [option(f"a{ODD}a", f"d{ODD}d"), option("b")]}
     args: dict[str, Any] = {ODD: [ODD, {ODD: ODD}, [], {}, None, 1.0, -0.0, 2**53 - 1]}
     custom = {"tool_call_id": f"id {ODD}", "tool_name": f"tool {ODD}", "args": args}
@@ -160,6 +161,7 @@ async def test_drafts_are_kept_per_person_and_forgotten_alone(engine: ResumeEngi
 
 
 async def test_the_same_key_and_body_open_one_run(new_engine: Callable[[], ResumeEngine]) -> None:
+    """looprig C6."""
     engines = [new_engine() for _ in range(3)]
     request = run_request(args := [question_call()], state="s")
     opened = await asyncio.gather(
@@ -235,6 +237,7 @@ async def test_the_requester_s_namesake_of_another_workspace_may_approve(engine:
 async def test_a_wait_ends_with_the_commit_of_another_engine(
     new_engine: Callable[[], ResumeEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """looprig C49."""
     monkeypatch.setattr("core.engine.POLL_S", 3600)
     monkeypatch.setattr("core.resumes.POLL_S", 3600)
     here, there = new_engine(), new_engine()
@@ -339,6 +342,7 @@ async def opened(engine: ResumeEngine, *args: Any, **more: Any) -> Run:
 
 
 async def test_a_lost_reply_opens_no_second_run(lossy: tuple[ResumeEngine, Lossy]) -> None:
+    """looprig C6."""
     engine, losing = lossy
     for key in (None, "k"):
         losing.lose(lua.SUSPEND.sha)
@@ -352,6 +356,7 @@ async def test_a_lost_reply_opens_no_second_run(lossy: tuple[ResumeEngine, Lossy
 async def test_a_lost_reply_takes_no_second_vote_and_loses_no_decision(
     lossy: tuple[ResumeEngine, Lossy],
 ) -> None:
+    """looprig C54."""
     engine, losing = lossy
     policy = {"approvers": ["U1", "U2"], "quorum": 2}
     run = await opened(engine, [], [approval()], policy=policy)
@@ -404,6 +409,7 @@ async def test_what_was_claimed_by_a_lost_reply_is_not_stranded(lossy: tuple[Res
 async def test_a_lost_reply_to_a_host_s_word_is_no_lost_lease(
     lossy: tuple[ResumeEngine, Lossy], word: str
 ) -> None:
+    """looprig C54."""
     engine, losing = lossy
     run = await opened(engine)
     await engine.cancel(run.id, None, by=CI, via="api")

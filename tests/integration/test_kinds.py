@@ -84,6 +84,7 @@ async def test_a_form_is_accepted_with_its_values(engine: ResumeEngine) -> None:
 async def test_decline_and_cancel_are_outcomes_of_their_own(
     engine: ResumeEngine, call: Json, action: Action, message: str
 ) -> None:
+    """looprig C30."""
     run = await opened(engine, call)
     run = await engine.decide(run.gates[0].id, action, by=ANA, via="slack", comment="not mine")
     result = call_result(run)
@@ -92,6 +93,7 @@ async def test_decline_and_cancel_are_outcomes_of_their_own(
 
 
 async def test_what_a_form_does_not_offer_is_refused(engine: ResumeEngine) -> None:
+    """looprig C32."""
     run = await opened(engine, form_call(controls=["accept"]))
     for action in (Action.DECLINE, Action.CANCEL, Action.ANSWER, Action.APPROVE):
         with pytest.raises(InvalidDecision, match="is not offered"):
@@ -181,6 +183,7 @@ async def test_edits_must_be_allowed(engine: ResumeEngine) -> None:
 
 
 async def test_an_edit_makes_earlier_votes_void(engine: ResumeEngine) -> None:
+    """looprig C55."""
     policy = {"approvers": ["U1", "U2", "U3"], "quorum": 2, "edits": True}
     run = await opened(engine, approvals=[approval()], policy=policy)
     gate = run.gates[0]
@@ -212,6 +215,7 @@ async def test_an_edit_that_changes_nothing_is_a_plain_vote(engine: ResumeEngine
 
 
 async def test_approve_always_says_so(engine: ResumeEngine) -> None:
+    """looprig C18."""
     run = await opened(engine, approvals=[approval(always=["delete_file in /tmp"])])
     assert run.gates[0].doc.saves == ("delete_file in /tmp",)
     run = await engine.decide(run.gates[0].id, Action.APPROVE_ALWAYS, by=ANA, via="slack")
@@ -245,6 +249,7 @@ async def test_approve_always_is_not_offered_unasked(engine: ResumeEngine) -> No
     ],
 )
 def test_a_run_that_breaks_a_rule_is_refused(broken: Json) -> None:
+    """looprig C33."""
     from pydantic import ValidationError
 
     calls, approvals = broken.pop("calls", None), broken.pop("approvals", None)

@@ -13,6 +13,8 @@ TURNS = 60
 
 
 async def test_a_task_that_is_cancelled_in_a_call_ends_however_far_the_call_is(engine: ResumeEngine) -> None:
+    """looprig C44."""
+
     async def read_on() -> None:
         while True:
             await engine.store.ping()

@@ -389,6 +389,44 @@ async def test_words_reach_the_app_as_events(slack: LocalSlack, bot: Bot) -> Non
     }
 
 
+async def test_edits_deletions_and_broadcasts_reach_the_app_with_what_was_there_before(
+    slack: LocalSlack, bot: Bot
+) -> None:
+    heard: list[Json] = []
+
+    async def handle(event: Json) -> None:
+        heard.append(event)
+
+    bot.bolt.event("message")(handle)
+    ana, ben = slack.as_user("ana"), slack.as_user("ben")
+    root = (await ana.say("general", "one")).message
+    assert root is not None
+    await slack.quiet()
+    await ana.edit(root, "two & three")
+    await slack.quiet()
+    await ana.say("general", "for all", root["ts"], broadcast=True)
+    await slack.quiet()
+    await ana.delete(root)
+    await slack.quiet()
+    edited, broadcast, deleted = heard[1:]
+    assert (edited["subtype"], edited["hidden"], edited["channel_type"]) == (
+        "message_changed",
+        True,
+        "channel",
+    )
+    assert (edited["previous_message"]["text"], edited["message"]["text"]) == ("one", "two &amp; three")
+    assert edited["message"]["edited"]["user"] == ana.id
+    assert (broadcast["subtype"], broadcast["thread_ts"]) == ("thread_broadcast", root["ts"])
+    assert (deleted["subtype"], deleted["deleted_ts"]) == ("message_deleted", root["ts"])
+    assert slack.messages("general")[0]["text"] == "This message was deleted."
+    with pytest.raises(Impossible):
+        await ben.edit(broadcast | {"channel": heard[0]["channel"]}, "not mine")
+    with pytest.raises(Impossible):
+        await ana.delete(root)
+    with pytest.raises(Impossible):
+        await ana.say("general", "not in a thread", broadcast=True)
+
+
 async def test_opening_home_lets_the_app_publish_it(slack: LocalSlack, bot: Bot) -> None:
     bodies = acking(bot)
 

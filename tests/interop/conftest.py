@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
+from core.agenda import Worker
 from core.engine import ResumeEngine
-from core.hosts.config import MotusConfig
+from core.hosts.config import HostConfig, MotusConfig
 from core.hosts.desk import Desk
+from core.hosts.desks import Desks
 from core.hosts.motus.client import Gone, MotusClient, Reading
-from core.hosts.motus.host import MotusHost
 from core.runs import Run, RunStatus
+from tests.interop.a13n_server import A13n, Running, a13n_service
 from tests.interop.upstream import environment, serving
 
 Json = dict[str, Any]
@@ -93,17 +95,44 @@ async def motus(motus_url: str) -> AsyncIterator[Motus]:
 
 
 @contextlib.asynccontextmanager
+async def desk_before(engine: ResumeEngine, config: HostConfig) -> AsyncIterator[Desk]:
+    """A desk before a host, as a worker has it; what was resumed is followed."""
+    desks = Desks(engine, [config])
+    worker = Worker(engine.store, engine.bell, {"follow": desks.follow})
+    worker.start()
+    desks.start()
+    try:
+        desk = desks.get(config.name)
+        assert desk
+        yield desk
+    finally:
+        await worker.stop(5)
+        await desks.stop(5)
+
+
+@contextlib.asynccontextmanager
 async def served(engine: ResumeEngine, motus: Motus, **more: Any) -> AsyncIterator[Desk]:
     """A desk before the server, as a worker has it."""
     config = MotusConfig.model_validate(
         {"name": "motus.test", "url": motus.url, "channel": "C1", "approvers": ["U1"], **more}
     )
-    desk = Desk(engine, MotusHost(config, engine.store.clock))
-    desk.start()
-    try:
+    async with desk_before(engine, config) as desk:
         yield desk
-    finally:
-        await desk.stop(5)
+
+
+@pytest.fixture(scope="session")
+def a13n_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One real Service for all tests."""
+    with a13n_service(tmp_path_factory.mktemp("a13n")) as running:
+        yield running
+
+
+@pytest.fixture
+def a13n(a13n_running: Running) -> Iterator[A13n]:
+    """The Service, with nothing in it that an earlier test left waiting."""
+    a13n = A13n(a13n_running)
+    yield a13n
+    a13n.leave_nothing()
 
 
 @pytest.fixture

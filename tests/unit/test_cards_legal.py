@@ -16,7 +16,9 @@ from bot.cards.card import pack, render
 from bot.cards.drafts import load_draft
 from bot.cards.edits import editor_text
 from bot.cards.form_modal import form_modal
+from bot.cards.inbox import Waiting, digest_blocks
 from bot.cards.limits import MESSAGE_BYTES, check_message, check_view
+from bot.cards.offer import offer_blocks, open_questions
 from bot.cards.text import look
 from bot.cards.weight import weight
 from core.gates import Gate, Kind, Outcome
@@ -44,6 +46,8 @@ WORDS = {
 }
 OURS = re.compile(r"<@[UW][A-Z0-9]+>|<!subteam\^S[A-Z0-9]+>|<#C[A-Z0-9]+>|<!date\^\d+\^[^<>|]+\|[^<>|]+>")
 """The only markup that a card has: mentions of people who did something, of a place, and dates."""
+
+URL = "https://a-work-of-ours.slack.com/archives/C0123456789/p1700000000000100?thread_ts=1700000000.000100&cid=C0123456789"
 
 
 def views(gate: Gate) -> list[dict]:
@@ -100,6 +104,28 @@ def test_every_modal_is_legal_in_every_state_of_its_gate(run: Run, text: str) ->
             for view in views(gate):
                 assert check_view(view) == []
                 check_markup(view)
+
+
+@few
+@given(runs(), texts(9000))
+def test_offers_and_messages_about_all_that_waits_are_legal(run: Run, text: str) -> None:
+    open_ones = [item for gate in run.gates for item in open_questions(gate)]
+    waiting = [Waiting(run, gate, URL if gate.doc.index % 2 else None) for gate in run.gates[:10]]
+    for blocks in (
+        offer_blocks(text, open_ones, "1700000000.000100 1700000001.000200 0123456789abcdef", "Ours"),
+        digest_blocks("6 gates wait for you", waiting, ["And 3 more"]),
+    ):
+        assert check_message({"text": "ours", "blocks": blocks}) == []
+        assert weight(blocks) <= MESSAGE_BYTES
+        check_markup(blocks)
+
+
+@few
+@given(runs())
+def test_a_copy_that_leads_back_is_legal(run: Run) -> None:
+    for message in render(run, pack(run), link=URL):
+        assert check_message({"text": message.text, "blocks": message.blocks}) == []
+        assert weight(message.blocks) <= MESSAGE_BYTES
 
 
 @few

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cards.text import chunks, cut, escape, length, look, names, shown, size, visible
+from bot.cards.text import chunks, cut, escape, inert, isolated, length, look, names, shown, size, visible
 from core.policy import Key
 from tests.unit.cards import few, people, texts
 
@@ -115,6 +115,14 @@ def test_what_is_shown_is_what_is_visible_of_it(text: str, most: int) -> None:
         ("\U000e0041", "\\udb40\\udc41"),
         ("a\ufe00\ufe01", "a\\ufe00\\ufe01"),
         ("é\ufe00\ufe01\ufe02", "é\ufe00\\ufe01\\ufe02"),
+        # marks: on nothing, too many of them, and those that cross out or cover what they stand on
+        ("\u0301a", "\\u0301a"),
+        ('"\u0301"', '"\\u0301"'),
+        ("a" + "\u0301" * 8, "a" + "\u0301" * 6 + "\\u0301" * 2),
+        ("d\u0336e\u0336", "d\\u0336e\\u0336"),
+        ("A\u20e0", "A\\u20e0"),
+        ("A\u20e3", "A\\u20e3"),
+        ("\u200b\u0301", "\\u200b\\u0301"),
     ],
 )
 def test_what_nobody_sees_is_written_out(text: str, found: str) -> None:
@@ -122,7 +130,11 @@ def test_what_nobody_sees_is_written_out(text: str, found: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["👩‍👩‍👧 family", "❤️‍🔥", "1️⃣", "🏳️‍🌈", "می‌خواهم", "क्‍ष", "naïve\ttab\nline", "漢字 한국어"]
+    "text",
+    [
+        *("👩‍👩‍👧 family", "❤️‍🔥", "1️⃣", "#️⃣", "🏳️‍🌈", "می‌خواهم", "क्‍ष", "naïve\ttab\nline", "漢字 한국어"),
+        *("שָׁלוֹם", "e\u0301te\u0301", "ที่นี่", "Vie\u0323\u0302t", "ཧཱུྃ"),
+    ],
 )
 def test_writing_and_emoji_stay_as_they_are(text: str) -> None:
     assert visible(text) == text
@@ -152,3 +164,17 @@ def test_an_escape_is_never_split() -> None:
         kept = escape(cut("<&>" * 20, most))
         assert html.unescape(kept).rstrip("…") in "<&>" * 20
         assert len(kept.encode()) <= most
+
+
+def test_a_text_that_is_read_from_the_right_keeps_its_place_between_others() -> None:
+    assert isolated("أمر") == "\u2068أمر\u2069"
+    assert isolated("plain 漢字 é") == "plain 漢字 é"
+
+
+@few
+@given(anything, st.integers(20, 400))
+def test_an_inert_text_is_one_code_span_without_markup(text: str, most: int) -> None:
+    found = inert(text, most)
+    assert found[0] == found[-1] == "`"
+    assert not set("<>`\n") & set(found[1:-1])
+    assert size(found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")) <= most + 2

@@ -128,6 +128,7 @@ def test_every_field_gets_its_own_error_and_null_is_absent() -> None:
     ],
 )
 def test_a_form_that_nobody_could_fill_in_is_refused(broken: dict[str, Any]) -> None:
+    """looprig C32."""
     with pytest.raises(ValidationError):
         FormRequest.model_validate(broken)
 
@@ -213,6 +214,7 @@ def test_any_answer_fits_or_is_refused(value: Any) -> None:
     ],
 )
 def test_a_link_shows_its_origin(given_: dict[str, str], shown: str) -> None:
+    """looprig C50."""
     assert LinkRequest.model_validate(given_).shown_origin == shown
 
 

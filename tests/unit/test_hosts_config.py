@@ -46,7 +46,7 @@ def test_a_secret_may_stand_in_a_file_of_its_own_and_is_shown_nowhere(tmp_path: 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[motos.prod]\n", "there are no hosts [motos.…]; wanted motus, looprig"),
+        ("[motos.prod]\n", "there are no hosts [motos.…]; wanted a13n, motus, looprig"),
         ("motus = 1\n", "motus: wanted blocks [motus.NAME]"),
         ("[motus]\nurl = 'x'\n", "[motus] url: wanted blocks [motus.NAME]"),
         ("[motus.Prod]\nurl = 'http://a'\n", "[motus.Prod]: wanted a name of 1 to 40 of a-z 0-9 . _ -"),
@@ -57,6 +57,12 @@ def test_a_secret_may_stand_in_a_file_of_its_own_and_is_shown_nowhere(tmp_path: 
         ("[motus.a]\nurl = 'http://a'\nchanel = 'C1'\n", "[motus.a] chanel: Extra inputs"),
         ("[motus.a]\nurl = 'http://a'\napi_key = '@/none'\n", "[motus.a] api_key: its file cannot be read"),
         ("[motus.a\n", "hosts.toml: "),
+        ("[a13n.a]\nurl = 'http://a'\n", "[a13n.a] api_key: Field required"),
+        (
+            "[a13n.a]\nurl = 'http://a'\napi_key = 'k'\nwebhook_secret = 'short'\n",
+            "[a13n.a] webhook_secret: wanted the whole signing_secret",
+        ),
+        ("[a13n.a]\nurl = 'http://a'\napi_key = 'k'\npoll_s = 0\n", "[a13n.a] poll_s: Input should be"),
     ],
 )
 def test_a_slip_is_told_with_its_place(tmp_path: Path, text: str, said: str) -> None:

@@ -40,6 +40,11 @@ class Members:
     async def in_group(self, group: str, person: Person) -> bool:
         return self._has(group == "S1", person)
 
+    async def is_active(self, person: Person) -> bool:
+        if person.user == "U9UNSURE":
+            raise CannotVerify
+        return person.user != "U9GONE"
+
     def _has(self, known: bool, person: Person) -> bool:
         if not known:
             raise CannotVerify
@@ -289,3 +294,12 @@ def test_admins_count_and_a_channel_only_where_there_is_one() -> None:
     assert can_be_decided(admins, requester=None, admins=("S1",), quorum=2)
     channel = Policy(deciders=("channel",))
     assert not can_be_decided(channel, requester=None, admins=(), quorum=1, channel=False)
+
+
+async def test_who_is_deactivated_is_among_nobody_and_who_cannot_be_told_goes_by_what_names_them() -> None:
+    for principal in ("U9GONE", "anyone", f"{HOME}:U9GONE"):
+        gone = Person(team=HOME, user="U9GONE")
+        assert not await is_among([principal], gone, home=HOME, channel="C1", directory=Members())
+    unsure = Person(team=HOME, user="U9UNSURE")
+    assert await is_among(["U9UNSURE"], unsure, home=HOME, channel="C1", directory=Members())
+    assert not await is_among(["U9GONE"], unsure, home=HOME, channel="C1", directory=Members())

@@ -3,7 +3,7 @@
 import { slackDate } from "./dates.js";
 import { el } from "./dom.js";
 import { emojiNode, withEmoji } from "./emoji.js";
-import { channelOf, displayName, handleOf, userOf } from "./world.js";
+import { channelName, displayName, handleOf, userOf } from "./world.js";
 
 const STYLES = { "*": "strong", _: "em", "~": "del" };
 const WORD = /[\p{L}\p{N}]/u;
@@ -28,7 +28,7 @@ export function mention(text) {
 }
 
 export const userMention = (id) => mention(`@${displayName(userOf(id))}`);
-export const channelMention = (id, label) => mention(`#${channelOf(id)?.name ?? label ?? id}`);
+export const channelMention = (id, label) => mention(`#${channelName(id) ?? label ?? "private-channel"}`);
 
 /** The meaning of `<…>`; `body` is what stands between the angle brackets. Null: it means nothing. */
 function angle(body) {

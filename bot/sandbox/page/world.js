@@ -28,6 +28,9 @@ export function displayName(user) {
 /** A user group's handle, or its id when it is not known. */
 export const handleOf = (id) => world.state.groups.find((group) => group.id === id)?.handle ?? id;
 
+/** A channel's name, if the person may know it. */
+export const channelName = (id) => channelOf(id)?.name ?? world.state.elsewhere[id];
+
 export function channelOf(id) {
   return world.state.channels.find((channel) => channel.id === id) ?? null;
 }

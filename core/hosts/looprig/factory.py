@@ -122,7 +122,7 @@ class FactoryHost:
         return fold.closed.get(gate_id)
 
 
-def _why_gone(_id: str) -> str:
+async def _why_gone(_id: str) -> str:
     return "It was answered elsewhere, or its time is over."
 
 

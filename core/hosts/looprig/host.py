@@ -60,7 +60,7 @@ class Follower:
             self.fold = fold
             self._tell()
             ids = frozenset(self._external(gate_id) for gate_id in fold.open)
-            self._out.put_nowait(Present(ids, asked_ms, self._why_gone, f"{self.session_id}/"))
+            self._out.put_nowait(Present(ids, asked_ms, self._why_missing, f"{self.session_id}/"))
             async for seq, event in events:
                 fold.add(seq, event)
                 self._tell()
@@ -104,6 +104,9 @@ class Follower:
 
     def _external(self, gate_id: str) -> str:
         return f"{self.session_id}/{gate_id}"
+
+    async def _why_missing(self, external_id: str) -> str:
+        return self._why_gone(external_id)
 
     def _why_gone(self, external_id: str) -> str:
         closed = self.fold.closed.get(external_id.removeprefix(f"{self.session_id}/"))

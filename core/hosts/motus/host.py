@@ -173,7 +173,7 @@ class MotusHost:
         return APPLIED
 
 
-def _why_gone(alive: frozenset[str], external_id: str) -> str:
+async def _why_gone(alive: frozenset[str], external_id: str) -> str:
     if external_id.split("/", 1)[0] in alive:
         return "It was answered elsewhere, or the turn ended."
     return "The Motus session was deleted, or the server was restarted."

@@ -1,7 +1,7 @@
 -- Whoever has a run under a lease says what became of it. KEYS: of a run, then 12 the dead letters.
 -- cmd: token, status (resumed | lost | failed, or settled with retry_at (ms): hand it out again), error?, fields (audit),
 -- event (audit, of a run that is handed out again, else run.returned)?, last {tries, error, fields}?: a run that was handed out
--- so often is not handed out again, but failed.
+-- so often is not handed out again, but failed; follow_at (ms: when to look what came of it)?
 -- Returns ended | lost; the same word on the same lease again is ended, and changes nothing.
 local DEAD = KEYS[12]
 if redis.call('EXISTS', RUN) == 0 then
@@ -36,6 +36,9 @@ else
     redis.call('ZADD', DEAD, now, cmd.run)
   end
   audit('run.' .. status, nil, said.fields)
+  if cmd.follow_at then
+    schedule(AGENDA, LEASES, 'follow:' .. cmd.run, cmd.follow_at)
+  end
 end
 changed()
 return 'ended'

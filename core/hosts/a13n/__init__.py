@@ -1,0 +1,1 @@
+"""a13n Service: runs that wait for approvals and answers, and are resumed by a successor."""

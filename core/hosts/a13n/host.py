@@ -1,0 +1,214 @@
+"""An a13n Service as a host: told by webhooks, reconciled by a poll, resumed once by a frozen body under a key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+from core.clock import Clock
+from core.gates import Outcome
+from core.hosts.a13n import gates, webhook
+from core.hosts.a13n.client import A13nAway, A13nClient, A13nRefused, Run, Thread
+from core.hosts.base import (
+    AsksAgain,
+    Course,
+    NotGenuine,
+    Present,
+    Reply,
+    Seen,
+    Sequel,
+    Wait,
+    Word,
+)
+from core.hosts.config import A13nConfig
+from core.requests import RunRequest
+from core.resumes import Resume
+
+ANSWERED: Final = "It was answered elsewhere in a13n."
+ARCHIVED: Final = "Its thread was archived in a13n."
+GONE: Final = "a13n no longer has this run."
+
+
+class A13nHost:
+    """One workspace of a Service, by its key. See `core.hosts.base`: Host, Follows and Calls."""
+
+    def __init__(self, config: A13nConfig, clock: Clock) -> None:
+        self.name = config.name
+        self._config = config
+        self._clock = clock
+        self._client = A13nClient(config.url, config.api_key)
+        self._names: dict[str, str] = {}
+        # what a run waits for never changes, so it is read once
+        self._waits: dict[str, Wait | None] = {}
+        # sessions, and their latest run, whose threads are all archived: their runs wait for ever, and for nobody
+        self._closed: dict[str, str] = {}
+        self._woken = asyncio.Event()
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    # watching
+
+    async def watch(self) -> AsyncIterator[Seen]:
+        """Read what waits, again and again. Raises HostAway when the Service cannot be read."""
+        while True:
+            self._woken.clear()
+            asked_ms = self._clock.now_ms()
+            waits = await self._found()
+            for wait in waits:
+                yield wait
+            yield Present(frozenset(wait.external_id for wait in waits), asked_ms, self._why_gone)
+            try:
+                async with asyncio.timeout(self._config.poll_s):
+                    await self._woken.wait()
+            except TimeoutError:
+                continue
+
+    async def _found(self) -> list[Wait]:
+        """There is no list of runs that wait: they are the heads of the threads of sessions whose latest run does."""
+        heads: set[str] = set()
+        closed: dict[str, str] = {}
+        async for session_id, latest in self._client.waiting_sessions():
+            threads: list[Thread] = []
+            if self._closed.get(session_id) != latest:
+                threads = await self._client.threads(session_id)
+            heads |= {thread.idle_head for thread in threads if thread.idle_head}
+            if all(thread.archived for thread in threads):
+                closed[session_id] = latest
+        self._closed = closed
+        self._waits = {run_id: self._waits[run_id] for run_id in heads & self._waits.keys()}
+        found = [await self._wait(run_id) for run_id in sorted(heads)]
+        return [wait for wait in found if wait is not None]
+
+    async def _wait(self, run_id: str) -> Wait | None:
+        if run_id not in self._waits:
+            self._waits[run_id] = await self._wait_of(await self._client.run(run_id))
+        return self._waits[run_id]
+
+    async def _wait_of(self, run: Run) -> Wait | None:
+        """What a run waits for; None if it does not wait, or is somebody else's to see to."""
+        if run.pending is None or (self._config.agents and run.agent_id not in self._config.agents):
+            return None
+        if not self._config.client_tools and gates.wants_client(run.pending):
+            return None
+        return Wait(run.id, {"agent": await self._agent_name(run.agent_id), "pending": run.pending})
+
+    async def _agent_name(self, agent_id: str) -> str:
+        if agent_id not in self._names:
+            try:
+                self._names[agent_id] = await self._client.agent_name(agent_id)
+            except A13nRefused:
+                return agent_id
+        return self._names[agent_id]
+
+    async def _why_gone(self, run_id: str) -> str | None:
+        """A run that is missing among the latest ones of their sessions may wait all the same."""
+        try:
+            return await self._why_closed(await self._client.run(run_id))
+        except A13nRefused:
+            return GONE
+
+    async def _why_closed(self, run: Run) -> str | None:
+        """Why a run that waited can no longer be answered; None if it can. Only a resume moves a thread past it."""
+        thread = await self._client.thread(run.thread_id)
+        if thread.archived:
+            return ARCHIVED
+        return None if thread.idle_head == run.id else ANSWERED
+
+    # being told
+
+    def delivery(self, headers: Mapping[str, str], body: bytes) -> str:
+        """Raises NotGenuine: also when no secret is set, for then nobody can be told from the Service."""
+        if self._config.webhook_secret is None:
+            raise NotGenuine("no webhook_secret is set")
+        secret = self._config.webhook_secret.get_secret_value()
+        return webhook.check(headers, body, secret, self._clock.now_ms() / 1000)
+
+    async def heard(self, body: bytes) -> list[Wait]:
+        """The delivery does not say what is asked, and may be late: the run itself is read."""
+        run_id = webhook.waiting_run(body)
+        if run_id is None:
+            return []
+        try:
+            run = await self._client.run(run_id)
+            wait = await self._wait_of(run)
+            return [wait] if wait and not await self._why_closed(run) else []
+        except A13nRefused:
+            return []
+
+    # describing
+
+    def describe(self, wait: Wait) -> RunRequest:
+        """One waiting run, one run with a gate for each thing that it waits for."""
+        return RunRequest(
+            **self._config.asked,
+            external_id=wait.external_id,
+            title=wait.facts["agent"][:150],
+            pending=gates.pending(wait.facts["pending"]),
+        )
+
+    # resuming
+
+    async def resume(self, resume: Resume) -> Reply:
+        """Hand over the results. The key makes a repetition harmless, so no reading comes first."""
+        for gate in resume.run.gates:
+            if gate.status == Outcome.SUPERSEDED and gate.decision:
+                return Reply(Word.LOST, gate.decision.detail)
+        try:
+            body = gates.body(json.loads(resume.body))
+            await self._client.resume(resume.run.doc.external_id or "", body, f"slack:{resume.key}")
+        except gates.TooLarge as error:
+            return Reply(Word.REFUSED, str(error))
+        except A13nAway as error:
+            return Reply(Word.RETRYABLE, str(error))
+        except A13nRefused as error:
+            return _refusal(error)
+        finally:
+            self._woken.set()
+        return Reply(Word.APPLIED, follow=True)
+
+    # what came of it
+
+    async def follow(self, external_id: str) -> Sequel:
+        """The successor, until it has ended: another wait, or nothing, for which the same run waits once more."""
+        try:
+            run = await self._client.run(external_id)
+            thread = await self._client.thread(run.thread_id)
+            if thread.current:
+                return Course.GOES_ON
+            if thread.archived or thread.head is None:
+                return Course.OVER
+            if thread.head != external_id:
+                return await self._wait_of(await self._client.run(thread.head)) or Course.OVER
+            if thread.last in (None, external_id):
+                return Course.OVER
+            return AsksAgain(_ending(await self._client.run(thread.last)))
+        except A13nRefused:
+            return Course.OVER
+
+
+def _ending(run: Run) -> str:
+    """How a successor ended, for people."""
+    if run.status == "cancelled":
+        return "The run was cancelled in a13n."
+    return f"The run failed in a13n: {run.failure}" if run.failure else "The run failed in a13n."
+
+
+def _refusal(error: A13nRefused) -> Reply:
+    """A resume that a13n refuses, each of its words by what it means (a13n: POST /runs/{id}/resume)."""
+    match error.status, error.reason or error.code:
+        case 404, _:
+            return Reply(Word.LOST, GONE)
+        case 409, "not_idle_waiting_head":
+            return Reply(Word.LOST, ANSWERED, follow=True)
+        case 409, "archived":
+            return Reply(Word.REFUSED, "The thread is archived in a13n, which takes no answers for it.")
+        case 422, "disabled":
+            return Reply(
+                Word.REFUSED,
+                "The agent is archived in a13n. Unarchive it, then put this back into its queue (requeue).",
+            )
+        case _:
+            return Reply(Word.REFUSED, f"a13n says: {error}")

@@ -1,0 +1,204 @@
+"""The desk before a host: what waits unseen stays open, and what came to nothing is decided again by people."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from core.agenda import TryAgain, Worker
+from core.engine import ResumeEngine
+from core.gates import Action
+from core.hosts.base import (
+    AsksAgain,
+    Course,
+    HostAway,
+    Present,
+    Reply,
+    Seen,
+    Sequel,
+    Wait,
+    Word,
+)
+from core.hosts.desk import Desk
+from core.policy import Key
+from core.requests import RunRequest
+from core.resumes import Resume
+from core.runs import Run, RunStatus
+from tests.conftest import ANA
+from tests.runs import FOCUSED, body, question_call
+from tests.stores import events
+
+PATIENCE_S = 10
+
+
+class Scripted:
+    """A host that does as it is told."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.seen: asyncio.Queue[Seen] = asyncio.Queue()
+        self.heard: list[Resume] = []
+        self.word = Word.APPLIED
+        self.sequel: Sequel | HostAway = Course.OVER
+
+    async def watch(self) -> AsyncIterator[Seen]:
+        while True:
+            yield await self.seen.get()
+            self.seen.task_done()
+
+    def describe(self, wait: Wait) -> RunRequest:
+        asked = body([question_call()], external_id=wait.external_id, host=self.name)
+        return RunRequest.model_validate({**asked, "place": {"channel": "C1"}})
+
+    async def resume(self, resume: Resume) -> Reply:
+        self.heard.append(resume)
+        return Reply(self.word, "so it goes", follow=True)
+
+    async def follow(self, external_id: str) -> Sequel:
+        assert external_id.startswith("w")
+        if isinstance(self.sequel, HostAway):
+            raise self.sequel
+        return self.sequel
+
+    async def close(self) -> None:
+        return
+
+
+@pytest.fixture
+def host() -> Scripted:
+    return Scripted()
+
+
+@pytest.fixture
+async def desk(engine: ResumeEngine, host: Scripted) -> AsyncIterator[Desk]:
+    desk = Desk(engine, host)
+    desk.start()
+    yield desk
+    await desk.stop(1)
+
+
+async def open_runs(engine: ResumeEngine) -> list[Run]:
+    return [run async for _, run, _ in engine.gates(only_open=True)]
+
+
+async def see(host: Scripted, *seen: Seen) -> None:
+    for item in seen:
+        await host.seen.put(item)
+    # one more, so that the one before was seen to its end
+    await host.seen.put(Present(frozenset(), 0, _still_there))
+    async with asyncio.timeout(PATIENCE_S):
+        await host.seen.join()
+
+
+async def _still_there(_: str) -> str | None:
+    return None
+
+
+async def until(engine: ResumeEngine, run: Run, true: Callable[[Run], bool]) -> Run:
+    with engine.bell.heard(f"run:{run.id}") as rung:
+        async with asyncio.timeout(PATIENCE_S):
+            while not true(run := await engine.run(run.id)):
+                await rung.wait()
+                rung.clear()
+    return run
+
+
+async def resumed(engine: ResumeEngine, host: Scripted, status: RunStatus = RunStatus.RESUMED) -> Run:
+    """A run that a person answered and the host heard of."""
+    await see(host, Wait("w1", {}))
+    [run] = await open_runs(engine)
+    await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
+    return await until(engine, run, lambda run: run.status is status)
+
+
+async def test_what_is_missing_is_closed_unless_the_host_says_that_it_waits_all_the_same(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    await see(host, Wait("w1", {}), Wait("w2", {}))
+    one, two = sorted(await open_runs(engine), key=lambda run: run.doc.external_id or "")
+
+    async def why(external_id: str) -> str | None:
+        return "answered elsewhere" if external_id == "w1" else None
+
+    later = engine.store.clock.now_ms() + 1000
+    for _ in range(2):
+        await see(host, Present(frozenset(), later, why))
+        assert [run.id for run in await open_runs(engine)] == [two.id]
+    assert (await engine.run(one.id)).gates[0].status == "superseded"
+
+
+async def test_what_was_taken_up_is_looked_after_by_the_agenda(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    run = await resumed(engine, host)
+    looked: asyncio.Queue[str] = asyncio.Queue()
+
+    async def follow(run_id: str, _tries: int) -> None:
+        await looked.put(run_id)
+
+    worker = Worker(engine.store, engine.bell, {"follow": follow})
+    worker.start()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await looked.get() == run.id
+    await worker.stop(1)
+
+
+async def test_a_sequel_is_waited_for_while_it_goes_on_and_opened_if_it_waits(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    run = await resumed(engine, host)
+    for host.sequel in (Course.GOES_ON, HostAway("it cannot be reached")):
+        with pytest.raises(TryAgain):
+            await desk.follow(run, 1)
+    host.sequel = Wait("w2", {})
+    await desk.follow(run, 2)
+    [second] = await open_runs(engine)
+    assert second.doc.external_id == "w2"
+
+
+@pytest.mark.parametrize("word", [Word.APPLIED, Word.LOST])
+async def test_what_came_to_nothing_is_decided_again_once_with_another_key(
+    engine: ResumeEngine, host: Scripted, desk: Desk, word: Word
+) -> None:
+    host.word = word
+    run = await resumed(engine, host, RunStatus.LOST if word is Word.LOST else RunStatus.RESUMED)
+    host.sequel = AsksAgain("the model was away")
+    for _ in range(2):  # a worker may die in between, and another one does it again
+        await desk.follow(run, 1)
+    again = await engine.run(run.id)
+    assert (again.status, again.attempt, again.error) == (RunStatus.WAITING, 2, "the model was away")
+    told = [event["event"] for event in await events(engine, run.id)]
+    assert told[-3:] == ["run.failed", "run.reopened", "gate.opened"]
+    host.word = Word.APPLIED
+    await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
+    await until(engine, run, lambda run: run.status is RunStatus.RESUMED)
+    first, second = host.heard
+    assert (first.body == second.body, first.key == second.key) == (False, False)
+
+
+async def test_a_worker_that_died_before_it_asked_again_is_finished_by_the_next(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    run = await resumed(engine, host)
+    assert await engine.dead_letters.relapse(run.id, "the model was away", by=Key(key="ci"), via="host")
+    assert not await engine.dead_letters.relapse(run.id, "again", by=Key(key="ci"), via="host")
+    assert [letter.id async for _, letter in engine.dead_letters.listed()] == [run.id]
+    host.sequel = AsksAgain("the model was away")
+    await desk.follow(await engine.run(run.id), 2)
+    assert (await engine.run(run.id)).status is RunStatus.WAITING
+
+
+async def test_what_nobody_decided_ends_as_a_dead_letter_and_is_not_asked_for_ever(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    await see(host, Wait("w1", {}))
+    [run] = await open_runs(engine)
+    await engine.undeliverable(run.id, "is_archived")
+    run = await until(engine, run, lambda run: run.status is RunStatus.RESUMED)
+    host.sequel = AsksAgain("the model was away")
+    await desk.follow(run, 1)
+    failed = await engine.run(run.id)
+    assert (failed.status, failed.error) == (RunStatus.FAILED, "the model was away")
