@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from redis.asyncio import Redis
 
-from bot import link
+from bot import link, words
 from bot.sandbox.delivery import ACK_WITHIN_S
 from bot.socket import LINKS
 from core.embedded import EmbeddedServer
@@ -149,13 +149,13 @@ async def test_an_event_that_slack_brings_again_to_another_process_while_it_is_d
     _, other = await world.start()
     courier = world.slack.courier
     courier.ack_within_s, courier.retry_delays = 0.15, (0.0, 0.0, 0.8)
-    world.slack.fail("views.publish", delay=0.5, times=5)
-    await world.ana.open_home()
+    world.slack.fail("chat.postEphemeral", delay=0.5, times=5)
+    await world.ana.say(world.ops, f"@{world.slack.app.name} what is open?")
     await world.slack.wait_for(lambda: world.slack.api.faults.taken)
     world.reach(other)  # over Socket Mode each further try goes over another connection anyway
     await world.slack.quiet()
-    assert len(world.slack.called("views.publish")) == 1
-    assert world.ana.home
+    assert len(world.slack.called("chat.postEphemeral")) == 1
+    await world.told("ana", words.EMPTY["channel"])
 
 
 async def test_an_event_that_could_not_be_done_is_done_when_slack_brings_it_again(
