@@ -453,7 +453,7 @@ ALWAYS_TEXT: Final = (
 )
 ALWAYS_NOTHING: Final = "Esta llamada queda aprobada para siempre. El sistema del agente no dice qué guarda."
 APPROVE_ALL_TEXT: Final = (
-    "Se aprueban todas estas llamadas, cada una con los argumentos que muestra la tarjeta:"
+    "Esto aprueba todas estas llamadas, cada una con los argumentos que muestra la tarjeta:"
 )
 APPROVE_ALL_VOTES: Final = "Donde hace falta más gente que tú, este es tu voto."
 APPROVE_ALL_NOT: Final = "No puedes aprobarlas todas, así que no se aprobó nada. No te toca aprobar:"
