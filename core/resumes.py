@@ -12,6 +12,7 @@ import structlog
 from core.bell import POLL_S, Bell, heard
 from core.errors import LeaseLost, NotFound, StoreUnavailable
 from core.ids import new_token, partition_of
+from core.lookout import look
 from core.policy import Actor
 from core.runs import Run, RunStatus
 from core.store.handovers import Ending
@@ -72,10 +73,7 @@ class Resumes:
     async def _claim_now(self, host: str, limit: int, lease_ms: int, by: Actor | None) -> list[Resume]:
         found: list[Resume] = []
         token = f"lease_{new_token()}"
-        # each time from another partition on, so that a full one does not starve the rest
-        self._first += 1
-        for number in range(self._store.partitions):
-            partition = (self._first + number) % self._store.partitions
+        for partition in await self._where(host):
             # read before the claim, so that the lease never ends before the host thinks so
             lease_until = self._store.clock.now_ms() + lease_ms
             try:
@@ -94,6 +92,16 @@ class Resumes:
             if len(found) >= limit:
                 break
         return found
+
+    async def _where(self, host: str) -> list[int]:
+        """The partitions in which something is due for a host; all of them, if some cannot be looked at.
+
+        Each time from another one on, so that a full one does not starve the rest.
+        """
+        seen = await look(self._store, lambda partition: self._store.queue(partition, host))
+        self._first += 1
+        due = seen.due if seen.complete else range(self._store.partitions)
+        return sorted(due, key=lambda partition: (partition - self._first) % self._store.partitions)
 
     async def _start_all(
         self, host: str, claimed: Sequence[Due], lease_until: int, by: Actor | None
@@ -145,13 +153,14 @@ class Resumes:
         if started is None:
             return None
         frozen, key = started
+        fresh, state = await asyncio.gather(self._run(run.id), self._store.read_state(run.id))
         return Resume(
-            run=await self._run(run.id),
+            run=fresh,
             lease=due.token,
             lease_until=lease_until,
             body=frozen,
             key=key,
-            state=await self._store.read_state(run.id),
+            state=state,
             tries=due.tries,
         )
 

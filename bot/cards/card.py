@@ -14,12 +14,13 @@ from bot.cards.blocks import Block, context, divider, header, note, row
 from bot.cards.custom import custom_blocks
 from bot.cards.files import file_refused, file_wanted
 from bot.cards.form import form_blocks
+from bot.cards.heading import asked_of
 from bot.cards.limits import HEADER_TEXT, MESSAGE_BLOCKS, MESSAGE_BYTES
 from bot.cards.link import link_blocks
 from bot.cards.plain import plain
 from bot.cards.question import drafts_bytes, question_blocks
 from bot.cards.settled import settled_blocks
-from bot.cards.text import cut, date, escape, isolated, length, mention, one_line, shown, visible
+from bot.cards.text import cut, date, escape, glance, isolated, length, mention, one_line, shown, visible
 from bot.cards.together import together_row
 from bot.cards.weight import weight
 from core.gates import Gate, Kind
@@ -34,6 +35,8 @@ HEAD_BYTES: Final = 800 + LINK_CHARS + ERROR_BYTES
 """For the header, the line below it, and what became of the run afterwards."""
 ROOM_BYTES: Final = MESSAGE_BYTES - HEAD_BYTES
 """What the gates of one message may take together, at any time of their lives."""
+ASKED_BYTES: Final = 200
+"""What a notification holds of what is asked."""
 HEAD_BLOCKS: Final = 3
 TAIL_BLOCKS: Final = 2
 """A divider and the button for all approvals; its few bytes are in `HEAD_BYTES`."""
@@ -129,7 +132,7 @@ def _message(run: Run, parts: Sequence[tuple[int, ...]], number: int, link: str,
         row = together_row(run, budget)
         blocks += [divider(), row] if row else []
     pending = sum(gate.pending for gate in gates)
-    text = words.fallback(isolated(escape(title(run))), pending, len(gates))
+    text = words.fallback(isolated(escape(title(run))), pending, len(gates), isolated(_first_asked(gates)))
     return Message(parts[number], aloud(blocks, gates), text, plain(gates))
 
 
@@ -144,6 +147,15 @@ def _with_note(run: Run, gate: Gate, blocks: list[Block]) -> list[Block]:
     if not code or not file_wanted(gate):
         return blocks
     return [*blocks[:-1], context(words.file_refused(escape(code))), blocks[-1]]
+
+
+def _first_asked(gates: Sequence[Gate]) -> str:
+    """What the first pending gate asks, as one escaped line: what notifications show, and screen readers say."""
+    first = next((gate for gate in gates if gate.pending), None)
+    if first is None:
+        return ""
+    word, asked = asked_of(first)
+    return escape(word + glance(asked, ASKED_BYTES))
 
 
 def title(run: Run) -> str:

@@ -1,13 +1,14 @@
-"""The head of a form or a link on a card: what it is, its title, its body."""
+"""The head of a form or a link on a card: what it is, its title, its body. And what any gate is, in a line."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
+from bot import words
 from bot.cards.blocks import Block, line, piece
 from bot.cards.text import shown, size, uncut
-from core.gates import Gate
+from core.gates import Gate, Kind
 
 TITLE_BYTES: Final = 400
 
@@ -52,3 +53,19 @@ def _untitled(gate: Gate) -> bool:
 def _asked(gate: Gate) -> tuple[str, str]:
     what = gate.doc.form or gate.doc.link
     return (what.title.strip(), what.body.strip()) if what else ("", "")
+
+
+def asked_of(gate: Gate) -> tuple[str, str]:
+    """What a gate is, in our word and the agent's: `Approval needed: ` and a tool."""
+    match gate.doc.kind:
+        case Kind.QUESTION:
+            first = gate.asks.questions[0]
+            return "", f"{first.header}: {first.question}"
+        case Kind.FORM:
+            return words.FILL, title_of(gate)
+        case Kind.LINK:
+            return words.LINK, title_of(gate)
+        case Kind.APPROVAL:
+            return words.APPROVAL, gate.doc.tool_name
+        case Kind.CUSTOM:
+            return words.CUSTOM, gate.doc.tool_name

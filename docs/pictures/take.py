@@ -128,7 +128,7 @@ async def take(url: str) -> None:
         )
         page = await browser.new_page(viewport={"width": 1280, "height": 1160})
         await page.goto(url)
-        await page.get_by_role("button", name="Approve", exact=True).wait_for()
+        await page.get_by_role("button", name="Approve: ").wait_for()
         await page.mouse.move(0, 0)
         await page.screenshot(path=PICTURE)
         await browser.close()

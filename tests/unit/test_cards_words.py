@@ -91,12 +91,13 @@ def test_later_messages_of_a_card_say_what_they_go_on_with() -> None:
     assert "continued" not in said(first.blocks)
 
 
-def test_the_notification_names_the_run_and_what_is_open() -> None:
+def test_the_notification_names_the_run_what_is_open_and_what_is_asked() -> None:
     run = stored(body([], [approval("a"), approval("b")], title="Tom & <Jerry>"))
-    assert card(run)[0].text == "Tom &amp; &lt;Jerry&gt;: 2 of 2 open"
+    asked = "Approval needed: delete_file"
+    assert card(run)[0].text == f"Tom &amp; &lt;Jerry&gt;: 2 of 2 open. {asked}"
     half = with_gates(run, [settled(run.gates[0], Outcome.EXPIRED, ""), run.gates[1]])
-    assert card(half)[0].text == "Tom &amp; &lt;Jerry&gt;: 1 of 2 open"
-    assert card(stored(body()))[0].text.endswith("waiting for you")
+    assert card(half)[0].text == f"Tom &amp; &lt;Jerry&gt;: 1 of 2 open. {asked}"
+    assert card(stored(body()))[0].text.endswith("waiting for you. Scope: Which scope should be used?")
 
 
 # questions

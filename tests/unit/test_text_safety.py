@@ -254,5 +254,6 @@ def test_an_edit_reads_from_old_to_new_in_whatever_script(text: str, script: str
 def test_a_title_from_the_right_leaves_our_count_beside_it_in_order(title: str) -> None:
     run = stored(body([question_call(f"q{n}") for n in range(3)], title=title))
     [message] = card(run)
-    assert message.text == f"{isolated(title) or words.DEFAULT_TITLE}: 3 of 3 open"
+    asked = "Scope: Which scope should be used?"
+    assert message.text == f"{isolated(title) or words.DEFAULT_TITLE}: 3 of 3 open. {asked}"
     assert typed(message.blocks, "header")[0]["text"]["text"] == (title or words.DEFAULT_TITLE)
