@@ -22,7 +22,8 @@ from core.questions import Question
 CHUNK_BYTES: Final = 2800
 """A piece of a long text: under what Slack takes in one text object."""
 PAGE_BYTES: Final = 22_400
-"""With the most passages that a gate can have, a page stays well below the 100 blocks of a view."""
+PAGE_BLOCKS: Final = 80
+"""Of the 100 that a view may have: the others are for what stands around the passages."""
 
 
 MODAL_BYTES: Final = 200_000
@@ -110,7 +111,7 @@ def pages(gate: Gate) -> list[list[Block]]:
     left = PAGE_BYTES
     for passage in passages(gate):
         for text in chunks(passage.text, CHUNK_BYTES):
-            if size(text) > left:
+            if size(text) > left or len(found[-1]) == PAGE_BLOCKS:
                 found.append([])
                 left = PAGE_BYTES
             found[-1].append(_block(passage.style, text))

@@ -445,7 +445,7 @@ EDIT_VOIDS: Final = "You approve what stands here. Whoever voted on the old argu
 ALWAYS_TITLE: Final = "Approve always"
 ALWAYS_TEXT: Final = "This call is approved, and the agent's host saves this, so that it need not ask again:"
 ALWAYS_NOTHING: Final = "This call is approved for always. The agent's host does not say what it saves."
-APPROVE_ALL_TEXT: Final = "All of these calls are approved, each with the arguments that stand on the card:"
+APPROVE_ALL_TEXT: Final = "This approves all of these calls, each with the arguments that stand on the card:"
 APPROVE_ALL_VOTES: Final = "Where it takes more people than you, this is your vote."
 APPROVE_ALL_NOT: Final = "You may not approve all of these, so nothing was approved. Not yours to approve:"
 GOES_ON_IN_FILE: Final = (
@@ -635,13 +635,13 @@ def unknown_list(word: str, nearest: str) -> str:
 
 
 def oldest(when: str) -> str:
-    return f"the oldest of {when}"
+    return f"oldest: {when}"
 
 
 def count_open(count: int, oldest: str) -> str:
     """``oldest``: when the oldest of them was opened, in words; empty if there is none."""
     runs = "1 run waits" if count == 1 else f"{count} runs wait"
-    return f"*{runs}* for people" + (f", {oldest}" if oldest else "")
+    return f"*{runs}* for people" + (f" · {oldest}" if oldest else "")
 
 
 def count_soon(count: int) -> str:

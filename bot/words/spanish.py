@@ -453,7 +453,7 @@ ALWAYS_TEXT: Final = (
 )
 ALWAYS_NOTHING: Final = "Esta llamada queda aprobada para siempre. El sistema del agente no dice qué guarda."
 APPROVE_ALL_TEXT: Final = (
-    "Se aprueban todas estas llamadas, cada una con los argumentos que muestra la tarjeta:"
+    "Esto aprueba todas estas llamadas, cada una con los argumentos que muestra la tarjeta:"
 )
 APPROVE_ALL_VOTES: Final = "Donde hace falta más gente que tú, este es tu voto."
 APPROVE_ALL_NOT: Final = "No puedes aprobarlas todas, así que no se aprobó nada. No te toca aprobar:"
@@ -651,13 +651,13 @@ def unknown_list(word: str, nearest: str) -> str:
 
 
 def oldest(when: str) -> str:
-    return f"el más antiguo de {when}"
+    return f"el más antiguo: {when}"
 
 
 def count_open(count: int, oldest: str) -> str:
     """``oldest``: when the oldest of them was opened, in words; empty if there is none."""
     runs = "1 run espera" if count == 1 else f"{count} runs esperan"
-    return f"*{runs}* a personas" + (f", {oldest}" if oldest else "")
+    return f"*{runs}* a personas" + (f" · {oldest}" if oldest else "")
 
 
 def count_soon(count: int) -> str:

@@ -309,18 +309,6 @@ async def test_a_click_goes_on_to_its_end_although_slack_hangs_up(http_world: Wo
     assert (await world.api.settled(run))["calls"]["q"]["outcome"] == "answered"
 
 
-async def test_an_event_is_acknowledged_when_its_work_is_done_and_not_before(http_world: World) -> None:
-    world = http_world
-    world.slack.fail("views.publish", delay=0.3)
-    event = {
-        "type": "event_callback",
-        "team_id": "T0LOCAL",
-        "event": {"type": "app_home_opened", "user": world.ids["ana"], "tab": "home"},
-    }
-    assert (await knock(world, json.dumps(event).encode(), kind=JSON))[0] == 200
-    assert [call.ok for call in world.slack.called("views.publish")] == [True]
-
-
 async def test_a_click_is_acknowledged_only_once_it_is_in_the_store(
     shaky_http_world: World, server: EmbeddedServer
 ) -> None:

@@ -143,19 +143,21 @@ async def test_after_a_gap_open_cards_are_drawn_again_and_a_click_that_was_lost_
 # events
 
 
-async def test_an_event_that_slack_brings_again_to_another_process_while_it_is_done_is_done_once(
+async def test_an_event_is_acknowledged_when_its_work_is_done_and_until_then_no_other_process_does_it(
     world: World,
 ) -> None:
     _, other = await world.start()
+    card = await world.card(await world.api.open(question(world)))
+    await world.slack.quiet()
     courier = world.slack.courier
     courier.ack_within_s, courier.retry_delays = 0.15, (0.0, 0.0, 0.8)
-    world.slack.fail("views.publish", delay=0.5, times=5)
-    await world.ana.open_home()
+    world.slack.fail("chat.postEphemeral", delay=0.5, times=5)
+    await world.ana.say(world.ops, "Rather something else", card["ts"])
     await world.slack.wait_for(lambda: world.slack.api.faults.taken)
     world.reach(other)  # over Socket Mode each further try goes over another connection anyway
     await world.slack.quiet()
-    assert len(world.slack.called("views.publish")) == 1
-    assert world.ana.home
+    assert len(world.slack.called("chat.postEphemeral")) == 1
+    assert len(world.private("ana")) == 1
 
 
 async def test_an_event_that_could_not_be_done_is_done_when_slack_brings_it_again(

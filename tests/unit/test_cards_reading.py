@@ -9,11 +9,12 @@ from bot.cards import modals
 from bot.cards.arguments import arguments
 from bot.cards.controls import Where
 from bot.cards.drafts import load_draft
+from bot.cards.limits import check_view
 from bot.cards.link import address, link_of
 from bot.cards.text import one_line, visible
 from core.gates import Gate, Kind, Outcome
 from core.runs import Run
-from tests.runs import Json, approval, ask, body, option, question_call
+from tests.runs import Json, approval, ask, body, form_call, option, question_call
 from tests.unit.cards import (
     buttons,
     card,
@@ -213,6 +214,22 @@ def test_a_form_tells_a_long_question_before_its_field_and_a_short_one_in_it() -
     assert "Why? " * 399 + "Why?" in said(form)
     short = modals.form(stored(body()).gates[0], load_draft(stored(body()).gates[0], None))
     assert typed(short, "rich_text") == []
+
+
+def test_many_short_texts_take_as_many_pages_as_slacks_blocks_want() -> None:
+    options = [{"value": f"{n}", "label": f"option {n}"} for n in range(12)]
+    fields = [
+        {"name": f"f{n}", "kind": "select", "label": f"Field {n}", "options": options} for n in range(32)
+    ]
+    form = stored(body([form_call("f", *fields)])).gates[0]
+    before, after = ({f"key-{n}": when for n in range(300)} for when in ("old", "new"))
+    call = stored(body([], [approval("a", args=before)], policy={"approvers": ["U1"], "edits": True})).gates[
+        0
+    ]
+    for gate in (form, edited(call, after)):
+        pages = all_pages(gate)
+        assert len(pages) >= 3
+        assert all(check_view(page) == [] for page in pages)
 
 
 def test_a_preview_is_monospaced_and_announced_on_the_card() -> None:
