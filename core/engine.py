@@ -84,13 +84,12 @@ class ResumeEngine:
         self.reach = Reach(tuple(self.callback_allow))
         self.resumes = Resumes(self.store, self.bell)
         self.feed = Feed(self.store, self.bell)
-        self.workspaces = self.workspaces or OneWorkspace(self.home)
         self.amendments = Amendments(
             self.store,
             admins=self.admins,
             home=self.home,
             directory=self.directory,
-            workspaces=self.workspaces,
+            workspaces=self.workspaces or OneWorkspace(self.home),
         )
         self.dead_letters = DeadLetters(
             self.store, admins=self.admins, home=self.home, directory=self.directory
@@ -176,10 +175,10 @@ class ResumeEngine:
 
     async def _serving(self, request: RunRequest) -> Serving:
         """The workspace of a run; none for one that only keys decide. Raises NoWorkspace or StoreUnavailable."""
-        assert self.workspaces  # noqa: S101  # since the beginning
+        workspaces = self.workspaces or OneWorkspace(self.home)
         placed = request.place or self.default_channel
         try:
-            return await self.workspaces.serving(request.place.team if request.place else None)
+            return await workspaces.serving(request.place.team if request.place else None)
         except NoWorkspace:
             if placed:
                 raise
