@@ -102,7 +102,7 @@ async def scene(engine: ResumeEngine, url: str, victim: Victim, doom: int | None
     runs = [run for run in await runs_of(engine, victim) if run.id not in before]
     assert len(runs) == 2, where
     for run in runs:
-        # without keys nobody can tell whose answer it was, when a reply was lost: the host has heard one, and that counts
+        # without keys nobody can tell whose answer it was, when a reply was lost; but the host has heard one
         excused = life.struck and not victim.has_keys and run.status is RunStatus.LOST
         assert run.status is RunStatus.RESUMED or excused, where
     return len(moments)
