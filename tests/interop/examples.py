@@ -19,6 +19,7 @@ from core.api import PREFIX, build_api
 from core.engine import ResumeEngine
 from core.gates import Gate
 from core.runs import Run, RunStatus
+from tests.interop.upstream import CACHE
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SECRET = "host-secret-0123456789"
@@ -37,7 +38,7 @@ class Program:
             **{name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")},
             "HOME": str(folder),
             "PYTHONPATH": str(EXAMPLES),
-            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPYCACHEPREFIX": str(CACHE / "compiled"),  # nothing beside the examples; compiled once
             "ASKGATE_URL": url,
             "ASKGATE_KEY": SECRET,
             "ASKGATE_CHANNEL": "C1",
@@ -75,9 +76,12 @@ class Program:
     async def until_taken_up(self, run: Run, **more: str) -> None:
         """Start it, and kill it when it has taken the run up."""
         async with self.running(**more) as process:
-            await self._ended(process, run, RunStatus.RESUMED)
-            assert process.stdout
-            self._heard = (await process.stdout.readline()).decode()
+            await self.taken_up(process, run)
+
+    async def taken_up(self, process: asyncio.subprocess.Process, run: Run) -> None:
+        await self._ended(process, run, RunStatus.RESUMED)
+        assert process.stdout
+        self._heard = (await process.stdout.readline()).decode()
 
     async def until_refused(self, run: Run, **more: str) -> str:
         """Start it, and kill it when it has refused the run. Returns why."""

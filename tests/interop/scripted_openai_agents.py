@@ -9,6 +9,7 @@ import os
 import signal
 
 import with_openai_agents
+from agents import set_tracing_disabled
 from agents.testing import ScriptedModel, assistant_message, function_call
 
 OPTIONS = [{"label": "Focused", "description": "One service"}, {"label": "Broad", "description": "All"}]
@@ -45,4 +46,5 @@ if "DIE" in os.environ:
 
     with_openai_agents.deploy.on_invoke_tool = deploy_and_die
 
+set_tracing_disabled(True)
 asyncio.run(with_openai_agents.main(Scripted()))

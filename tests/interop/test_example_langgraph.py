@@ -71,10 +71,11 @@ async def test_another_process_takes_the_thread_up_and_what_ran_runs_once(
 ) -> None:
     run = await program.until_it_waits("Deploy 1.4")
     await decide(engine, run)
-    second = await program.until_it_waits()
-    assert (second.id != run.id, len(second.gates)) == (True, 1)
-    await fill_in(engine, second)
-    await program.until_taken_up(second)
+    async with program.running() as process:
+        second = await program.waiting(process)
+        assert (second.id != run.id, len(second.gates)) == (True, 1)
+        await fill_in(engine, second)
+        await program.taken_up(process, second)
     check(program)
 
 
