@@ -7,6 +7,7 @@ import contextlib
 import json
 import shutil
 import socket
+import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,10 @@ def motus_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [str(root / "bin" / "motus"), "serve", "start", "motus_agents:agent"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "6"]
     with serving(command, f"{url}/health", folder=folder, env={"PYTHONPATH": str(folder)}):
-        yield url
+        # it is healthy before it can make a session: the first one waits for the workers to have imported everything
+        first = urllib.request.Request(f"{url}/sessions", b"{}", {"Content-Type": "application/json"})
+        with urllib.request.urlopen(first, timeout=PATIENCE_S * 3):
+            yield url
 
 
 @pytest.fixture

@@ -25,6 +25,9 @@ from tests.interop.a13n_model import FAIL
 from tests.interop.a13n_server import PATIENCE_S, A13n
 from tests.interop.conftest import desk_before
 
+pytestmark = pytest.mark.timeout(600)
+"""The first one makes the environment of the real system."""
+
 Json = dict[str, Any]
 Found = Callable[..., Any]
 
