@@ -290,8 +290,8 @@ class ResumeEngine:
                 raise _too_late(gate)
             await self._check_allowed(run, gate, by, approving=answer.action.approves, speaks_for=speaks_for)
             values = check_answer(gate, answer)
-            digest = gate.digest if answer.digest is None else answer.digest
-            if approval and digest != gate.digest:
+            digest = gate.digest if approval else answer.digest
+            if approval and not _saw(answer, values, digest):
                 raise ArgumentsChanged
         except Refused as refusal:
             raise await self._refused(run, gate, by, via, refusal) from None
@@ -578,6 +578,13 @@ def _callback(request: RunRequest) -> str | None:
     if request.callback is None:
         return None
     return json.dumps({"url": request.callback.url, "secret": request.callback.secret.get_secret_value()})
+
+
+def _saw(answer: Answer, values: Any, digest: str | None) -> bool:
+    """Whether somebody means the arguments of this digest: they saw them, or they wrote them, perhaps a moment ago."""
+    if answer.digest is None or answer.digest == digest:
+        return True
+    return answer.action.approves and values is not None and approvals.digest(values) == digest
 
 
 def _body_digest(request: RunRequest) -> str:
