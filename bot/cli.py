@@ -14,6 +14,7 @@ from bot.commands.audit import audit
 from bot.commands.bench import bench
 from bot.commands.doctor import doctor
 from bot.commands.gates import gates
+from bot.commands.installations import installations
 from bot.commands.shell import pairs, run, set_option
 from bot.demo.demo import demo as run_demo
 from bot.manifest import Wanted, public_url, written
@@ -94,7 +95,7 @@ async def _manifest(url: str | None, socket: bool, wanted: Wanted) -> None:
     click.echo(written(public_url(url) if url else None, wanted), nl=False)
 
 
-for command in (doctor, gates, audit, bench):
+for command in (doctor, gates, audit, installations, bench):
     main.add_command(command)
 
 

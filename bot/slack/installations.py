@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.errors import TROUBLES
 from core.agenda import TryAgain
 from core.ids import new_token
-from core.sealing import Seals
+from core.sealing import Seals, Unsealable
 from core.store.store import Store
 
 EARLY_S: Final = 2 * 3600
@@ -87,11 +87,15 @@ class Installations(AsyncInstallationStore):
         sealed = await self._kept.get(name)
         return _loaded(self._seals.open(name, sealed)) if sealed else None
 
-    async def all(self) -> list[Installation]:
-        return [
-            _loaded(self._seals.open(name, sealed))
-            for name, sealed in sorted((await self._kept.all()).items())
-        ]
+    async def listed(self) -> dict[str, tuple[Installation | None, bool]]:
+        """Each by its name (None for one that no key opens), and whether the first key seals it."""
+        found: dict[str, tuple[Installation | None, bool]] = {}
+        for name, sealed in sorted((await self._kept.all()).items()):
+            try:
+                found[name] = (_loaded(self._seals.open(name, sealed)), self._seals.is_first(sealed))
+            except Unsealable:
+                found[name] = (None, False)
+        return found
 
     async def keep(self, installation: Installation) -> None:
         """Keep one as it is, and have its token renewed in time."""
