@@ -128,7 +128,7 @@ class Conversation(_Part):
     @property
     def place(self) -> Place:
         """Where the turn's messages and cards go."""
-        return Place(channel=self.channel, thread_ts=self.said.thread_ts or None)
+        return Place(channel=self.channel, thread_ts=self.said.thread_ts or None, team=self.team)
 
     @property
     def alive(self) -> bool:

@@ -89,7 +89,7 @@ class Talk:
 
     async def _heard(self, where: Where, host: str, what: Said) -> None:
         new = _NEW.fullmatch(what.text)
-        if self._outsider(what.by):
+        if what.by.team != where.team:
             word: str | None = words.TALK_OUTSIDER
         elif what.text.casefold() == _STOP or (new and not new["text"]):
             word = await self._stopped(where.id, what.by)
@@ -132,9 +132,6 @@ class Talk:
         except UNTOLD as error:
             log.warning("talk.not_answered", channel=channel, error=type(error).__name__)
 
-    def _outsider(self, person: Person) -> bool:
-        return person.team != self._engine.home
-
     def _now(self) -> int:
         return self._engine.store.clock.now_ms()
 
@@ -145,7 +142,7 @@ class Talk:
         host, text = self._hosts(channel), said(raw)
         if host is None:
             return words.TALK_NO_AGENT
-        if self._outsider(person):
+        if person.team != team:
             return words.TALK_OUTSIDER
         if not text:
             return words.TALK_NEW_WHAT
