@@ -37,8 +37,8 @@ from core.store.store import Store
 class Tenancy:
     """The engine, the desks before its hosts, and what connects it with Slack.
 
-    ``handlers`` are the agenda's, ``dispatch`` takes what Slack delivers. ``install``: the doors for workspaces that come,
-    where they may.
+    ``handlers`` are the agenda's, ``dispatch`` takes what Slack delivers. ``install``: the doors for workspaces that
+    come, where they may.
     """
 
     engine: ResumeEngine
