@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bot import words
 from bot.cards.aloud import aloud, told_apart
-from bot.cards.blocks import Block, actions, button, context, divider, header, markup, row
+from bot.cards.blocks import Block, actions, button, context, divider, header, line, markup, piece, rich
 from bot.cards.card import SHARED_BYTES, pending_blocks, title
 from bot.cards.inbox import LIST, Page, Waiting, item_blocks, item_controls
 from bot.cards.limits import VIEW_BLOCKS
@@ -53,8 +53,9 @@ def home_view(
     overview: Overview | None = None,
 ) -> dict[str, Any]:
     """The Home with one of its tabs. ``notes`` are our own sentences, the first at full size if nothing is listed."""
-    blocks = [header(words.HOME_TITLE), _tabs(query, admin=admin)]
     mine = is_mine(query)
+    name = words.HOME_TITLE if mine else words.LIST_TITLES[query.which]
+    blocks = [_tabs(query, admin=admin), header(name)]
     if mine:
         blocks.append(actions("home/filters", [_choice(item, query, _filter_word(item)) for item in FILTERS]))
     elif query.which in (Which.OVERVIEW, *OVERVIEWED, Which.ALL) and admin:
@@ -114,7 +115,7 @@ def _item(item: Waiting, query: Query, *, admin: bool, room: int) -> list[Block]
     if room and item.gate.pending:
         live = aloud(pending_blocks(item.gate, SHARED_BYTES), [item.gate])
         if len(live) + 4 <= room:
-            head = [row(title(item.run))] if item.run.doc.title else []
+            head = [rich(line(piece(title(item.run), bold=True)))] if item.run.doc.title else []
             foot = actions(f"{item.gate.id}/list", item_controls(item, query, admin=admin, live=True))
             return [*head, blocks[1], *live, foot, divider()]
     return [*blocks, divider()]

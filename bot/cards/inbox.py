@@ -8,13 +8,27 @@ from typing import Final
 
 from bot import words
 from bot.cards.aloud import name, told_apart
-from bot.cards.blocks import Block, actions, button, context, divider, header, markup, note, overflow, row
+from bot.cards.blocks import (
+    Block,
+    actions,
+    button,
+    context,
+    divider,
+    header,
+    line,
+    markup,
+    note,
+    overflow,
+    piece,
+    rich,
+    row,
+)
 from bot.cards.heading import asked_of
 from bot.cards.queries import Query, Which
 from bot.cards.settled import settled_line
 from bot.cards.text import cut, date, glance, isolated, mention, size, visible
 from core.copies import card_for
-from core.gates import Gate
+from core.gates import Gate, Outcome
 from core.runs import Card, Run, RunStatus
 
 TITLE_BYTES: Final = 90
@@ -86,9 +100,12 @@ def headed(page: Page) -> list[Block]:
 
 def item_blocks(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
     """One gate of a list: what it is, the facts, what can be done."""
-    error = [note(cut(visible(item.run.error), ERROR_BYTES))] if item.run.error else []
+    gate = item.gate
+    unseen = gate.decision.detail if gate.decision and gate.status == Outcome.UNDELIVERABLE else None
+    why = item.run.error or unseen
+    error = [note(cut(visible(why), ERROR_BYTES))] if why else []
     return [
-        row(what(item.run, item.gate)),
+        _headline(item.run, item.gate),
         context(" · ".join(_facts(item.run, item.gate))),
         *error,
         actions(f"{item.gate.id}/list", item_controls(item, query, admin=admin)),
@@ -110,6 +127,14 @@ def digest_blocks(title: str, waiting: Sequence[Waiting], notes: Sequence[str]) 
             facts.append(words.asked_for(mention(item.run.doc.requester)))
         blocks += [row(about, opened), context(" · ".join(facts))]
     return told_apart([*blocks, *map(context, notes)])
+
+
+def _headline(run: Run, gate: Gate) -> Block:
+    """The run's title in bold, and what is asked, as rich text."""
+    title, asked = _parts(run, gate)
+    if not title:
+        return rich(line(piece(asked, bold=True)))
+    return rich(line(piece(title, bold=True), piece(f" · {asked}")))
 
 
 def filter_button(query: Query, current: Query) -> Block:
@@ -155,18 +180,22 @@ def card_of(run: Run, gate: Gate) -> Card | None:
 
 def what(run: Run, gate: Gate) -> str:
     """The run's title and what is asked, as plain text."""
+    return " · ".join(filter(None, _parts(run, gate)))
+
+
+def _parts(run: Run, gate: Gate) -> tuple[str, str]:
     title = glance(run.doc.title or "", TITLE_BYTES)
     word, asked = asked_of(gate)
     room = TITLE_BYTES + WHAT_BYTES - size(title) - size(word)
-    return f"{isolated(title)} · {word}{glance(asked, room)}" if title else f"{word}{glance(asked, room)}"
+    return isolated(title) if title else "", f"{word}{glance(asked, room)}"
 
 
 def _facts(run: Run, gate: Gate) -> list[str]:
-    facts = [f"`{gate.id}`", words.until(date(gate.deadline)) if gate.pending else settled_line(gate)]
+    facts = [words.until(date(gate.deadline)) if gate.pending else settled_line(gate)]
     if run.doc.requester:
         facts.append(words.asked_for(mention(run.doc.requester)))
     if card := card_of(run, gate):
         facts.append(f"<#{card.channel}>")
     if run.status in (RunStatus.FAILED, RunStatus.LOST):
         facts.append(words.not_taken_up())
-    return facts
+    return [*facts, f"`{gate.id}`"]

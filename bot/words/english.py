@@ -635,13 +635,13 @@ def unknown_list(word: str, nearest: str) -> str:
 
 
 def oldest(when: str) -> str:
-    return f"the oldest of {when}"
+    return f"oldest: {when}"
 
 
 def count_open(count: int, oldest: str) -> str:
     """``oldest``: when the oldest of them was opened, in words; empty if there is none."""
     runs = "1 run waits" if count == 1 else f"{count} runs wait"
-    return f"*{runs}* for people" + (f", {oldest}" if oldest else "")
+    return f"*{runs}* for people" + (f" · {oldest}" if oldest else "")
 
 
 def count_soon(count: int) -> str:

@@ -651,13 +651,13 @@ def unknown_list(word: str, nearest: str) -> str:
 
 
 def oldest(when: str) -> str:
-    return f"el más antiguo de {when}"
+    return f"el más antiguo: {when}"
 
 
 def count_open(count: int, oldest: str) -> str:
     """``oldest``: when the oldest of them was opened, in words; empty if there is none."""
     runs = "1 run espera" if count == 1 else f"{count} runs esperan"
-    return f"*{runs}* a personas" + (f", {oldest}" if oldest else "")
+    return f"*{runs}* a personas" + (f" · {oldest}" if oldest else "")
 
 
 def count_soon(count: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -36,8 +37,7 @@ class Desks:
             desk.start()
 
     async def stop(self, grace_s: float) -> None:
-        for desk in self._desks.values():
-            await desk.stop(grace_s)
+        await asyncio.gather(*(desk.stop(grace_s) for desk in self._desks.values()))
 
     async def follow(self, run_id: str, tries: int) -> None:
         """The agenda's handler for `follow:<run>`."""

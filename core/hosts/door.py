@@ -63,6 +63,7 @@ class HostDoor:
             for wait in await calls.heard(body):
                 await desk.open(wait)
             done = True
+            log.info("host.called", delivery=delivery)
         finally:
             await self._events.end(delivery, done=done)
         return web.Response(status=204)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession
 
+from core.hosts.a13n import webhook
 from tests.acceptance.world import WAIT_S, Json, World
 from tests.integration.receiver import SECRET, Receiver
 from tests.runs import FOCUSED, ask, body, question_call
@@ -88,6 +92,37 @@ async def test_a_callback_outlives_the_process_that_began_it(empty_world: World,
     await until_resumed(world, run)
     first, second = receiver.posts
     assert (first.id, first.raw) == (second.id, second.raw)
+
+
+async def test_a_host_that_calls_is_let_in_by_its_signature_and_brings_again_what_cannot_be_read_now(
+    empty_world: World, tmp_path: Path
+) -> None:
+    world, secret, body = (
+        empty_world,
+        "whsec_0123456789abcdef",
+        b'{"type":"run.waiting","run":{"id":"run_1"}}',
+    )
+    hosts = tmp_path / "hosts.toml"
+    hosts.write_text(
+        f'[a13n.a]\nurl = "http://127.0.0.1:9"\napi_key = "k"\nchannel = "{world.ops}"\n'
+        f'webhook_secret = "{secret}"\n'
+    )
+    await world.start(ASKGATE_HOSTS=str(hosts))
+    stamp = str(round(time.time()))
+
+    async def post(name: str, signed_by: str) -> int:
+        headers = {
+            webhook.DELIVERY: "obx_1",
+            webhook.TIMESTAMP: stamp,
+            webhook.SIGNATURE: webhook.signature(signed_by, stamp, "obx_1", body),
+        }
+        url = f"{world.url}/hosts/{name}/webhook"
+        async with ClientSession() as session, session.post(url, data=body, headers=headers) as answer:
+            return answer.status
+
+    assert await post("a13n.b", secret) == 404
+    assert await post("a13n.a", "another secret 01234") == 401
+    assert await post("a13n.a", secret) == 503
 
 
 async def test_a_callback_into_a_private_network_is_refused_by_default(world: World) -> None:

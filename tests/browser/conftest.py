@@ -90,6 +90,7 @@ class Desk:
         self.bolt.view(re.compile(""))(self._submitted)
         self.bolt.command("/gates")(self._commanded)
         self.bolt.event("app_home_opened")(self._home)
+        self.bolt.shortcut(re.compile(""))(self._shortcut)
 
     async def _acted(self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any]) -> None:
         self.acts.put_nowait(action)
@@ -108,6 +109,10 @@ class Desk:
 
     async def _commanded(self, ack: AsyncAck, command: dict[str, Any]) -> None:
         await ack(f"You said: {command['text']}")
+
+    async def _shortcut(self, ack: AsyncAck, body: dict[str, Any]) -> None:
+        self.acts.put_nowait(body)
+        await ack()
 
     async def _home(self, event: dict[str, Any]) -> None:
         text = {"type": "mrkdwn", "text": f"The home of <@{event['user']}>"}

@@ -13,7 +13,7 @@ from tests.integration.conftest import KEY_POLICY, Api
 from tests.runs import FOCUSED, Json, approval, body, question_call
 
 few = settings(
-    max_examples=60,
+    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

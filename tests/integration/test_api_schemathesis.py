@@ -123,7 +123,7 @@ def _can(operation: Any, mode: str) -> bool:
 
 
 CALLS = [(label, mode) for label, operation in OPERATIONS.items() for mode in MODES if _can(operation, mode)]
-FEW, MANY = 25, 1500
+FEW, MANY = 12, 1500
 
 
 @pytest.fixture(scope="module")

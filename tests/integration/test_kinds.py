@@ -203,6 +203,28 @@ async def test_an_edit_makes_earlier_votes_void(engine: ResumeEngine) -> None:
     assert len(results["approvals"]["call-2"]["by"]) == 2
 
 
+async def test_an_edit_that_comes_again_after_its_reply_was_lost_is_no_conflict_with_itself(
+    engine: ResumeEngine,
+) -> None:
+    """Whoever wrote what would run knows what would run, and voids nobody's vote by saying it once more."""
+    policy = {"approvers": ["U1", "U2", "U3"], "quorum": 3, "edits": True}
+    run = await opened(engine, approvals=[approval()], policy=policy)
+    gate = run.gates[0]
+
+    async def edit(path: str, digest: str | None = gate.digest) -> Run:
+        values = {"override_args": {"path": path}}
+        return await engine.decide(gate.id, Action.APPROVE, by=BEN, via="slack", values=values, digest=digest)
+
+    run = await edit("/tmp/b")
+    await engine.decide(gate.id, Action.APPROVE, by=ANA, via="slack", digest=run.gates[0].digest)
+    run = await edit("/tmp/b")
+    assert {vote.by for vote in run.gates[0].votes} == {ANA, BEN}
+    assert len(run.gates[0].edits) == 1
+    assert {vote.digest for vote in run.gates[0].votes} == {run.gates[0].digest}
+    with pytest.raises(ArgumentsChanged):
+        await edit("/tmp/c")
+
+
 async def test_an_edit_that_changes_nothing_is_a_plain_vote(engine: ResumeEngine) -> None:
     policy = {"approvers": ["U1", "U2"], "quorum": 2, "edits": True}
     run = await opened(engine, approvals=[approval()], policy=policy)

@@ -492,7 +492,7 @@ def test_engines_and_model_agree_whatever_happens(own_server: str, tmp_path: Pat
     drive(
         own_server,
         tmp_path,
-        max_examples=40,
+        max_examples=25,
         stateful_step_count=40,
         derandomize=True,
         phases=[Phase.generate],

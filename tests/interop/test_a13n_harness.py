@@ -23,6 +23,9 @@ from core.runs import Run, RunStatus
 from tests.conftest import ANA
 from tests.interop.upstream import environment
 
+pytestmark = pytest.mark.timeout(600)
+"""The first one makes the environment of the real system."""
+
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "a13n_harness"
 SECRET = "host-secret-0123456789"
 FOCUSED = {"answers": {"Which scope?": "Focused"}}

@@ -32,6 +32,7 @@ export function attachMenu(button, label, items) {
     });
     button.setAttribute("aria-expanded", "true");
     rows.fill(nodes, 0);
+    popup.place();
   };
   button.addEventListener("click", () => (popup ? popup.close() : open()));
   button.addEventListener("keydown", (event) => {

@@ -1,0 +1,62 @@
+"""A process to be killed: a worker of askgate's with a desk before one host, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from bot import logs
+from core import agenda
+from core.agenda import Worker
+from core.hosts import desk
+from core.hosts.config import KINDS
+from core.hosts.desks import Desks
+from tests.crash.points import Points
+from tests.stores import engine_on
+
+AGENDA_LEASE_MS = 1000
+LEASE_S, RESUME_S = 2.0, 1.5
+"""Shorter than in production, so that what a dead process held is soon another's."""
+
+
+class Moments(Points):
+    """Strikes at the so-manieth moment, just before or just after a call that leaves the process (None: never)."""
+
+    def __init__(self, doom: int | None, strike: Callable[[], None], note: Callable[[str], object]) -> None:
+        super().__init__(None, strike, lambda _place: None)
+        self._left = doom
+        self._note = note
+
+    def _at(self, point: str) -> None:
+        self._note(point)
+        if self._left is not None:
+            self._left -= 1
+            if self._left == 0:
+                self._strike()
+
+
+def live(url: str, block: dict[str, Any], doom: int | None, met: str) -> None:
+    """``block``: the host's, with its kind in the name; ``met``: the file that gets a line for each moment."""
+    logs.set_up("error")
+    agenda.LEASE_MS = AGENDA_LEASE_MS
+    desk.LEASE_S, desk.RESUME_S = LEASE_S, RESUME_S
+    file = os.open(met, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    moments = Moments(
+        doom,
+        lambda: os.kill(os.getpid(), signal.SIGKILL),
+        lambda point: os.write(file, f"{point}\n".encode()),
+    )
+    moments.install()
+    asyncio.run(_serve(url, block))
+
+
+async def _serve(url: str, block: dict[str, Any]) -> None:
+    config = KINDS[block["name"].split(".")[0]].model_validate(block)
+    async with engine_on(url) as engine:
+        desks = Desks(engine, [config])
+        Worker(engine.store, engine.bell, {"follow": desks.follow}, lease_ms=AGENDA_LEASE_MS).start()
+        desks.start()
+        await asyncio.Event().wait()
