@@ -14,9 +14,10 @@ from bot.commands.audit import audit
 from bot.commands.bench import bench
 from bot.commands.doctor import doctor
 from bot.commands.gates import gates
+from bot.commands.installations import installations
 from bot.commands.shell import pairs, run, set_option
 from bot.demo.demo import demo as run_demo
-from bot.manifest import public_url, written
+from bot.manifest import Wanted, public_url, written
 from bot.service import Role, Service
 from core.settings import SettingsError, default_data_dir, load_settings
 
@@ -76,18 +77,25 @@ async def _serve(role: Role, overrides: tuple[str, ...]) -> None:
     "--url", metavar="URL", help="The public base URL, for HTTP, such as https://askgate.example.com."
 )
 @click.option("--socket", is_flag=True, help="For Socket Mode, which needs no public URL.")
-def manifest(url: str | None, socket: bool) -> None:
+@click.option(
+    "--redirect", metavar="URL", help="With --socket and OAuth: the public base URL of the install pages."
+)
+@click.option("--org", is_flag=True, help="Organizations (Enterprise Grid) may install it as a whole.")
+@click.option(
+    "--rotation", is_flag=True, help="Tokens expire after 12 hours and are renewed. Slack keeps this on."
+)
+def manifest(url: str | None, socket: bool, redirect: str | None, org: bool, rotation: bool) -> None:
     """Print the manifest to make the Slack app from."""
-    run(_manifest(url, socket))
+    run(_manifest(url, socket, Wanted(public_url(redirect) if redirect else None, org, rotation)))
 
 
-async def _manifest(url: str | None, socket: bool) -> None:
+async def _manifest(url: str | None, socket: bool, wanted: Wanted) -> None:
     if (url is None) != socket:
         raise SettingsError("manifest: wanted either --url https://… (HTTP) or --socket (Socket Mode)")
-    click.echo(written(public_url(url) if url else None), nl=False)
+    click.echo(written(public_url(url) if url else None, wanted), nl=False)
 
 
-for command in (doctor, gates, audit, bench):
+for command in (doctor, gates, audit, installations, bench):
     main.add_command(command)
 
 

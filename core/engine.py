@@ -32,6 +32,7 @@ from core.errors import (
     NotAllowed,
     NotFound,
     NotWaiting,
+    NoWorkspace,
     Overtaken,
     Refused,
 )
@@ -47,6 +48,7 @@ from core.runs import Run, RunStatus
 from core.store.codec import spliced
 from core.store.store import Store
 from core.strictjson import at
+from core.workspaces import OneWorkspace, Serving, Workspaces
 
 STALE_TRIES = 5
 LIST_BATCH = 50
@@ -55,7 +57,8 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class ResumeEngine:
-    """The engine. ``home`` is the team id of the workspace served, once it is known.
+    """The engine. ``home`` is the team id of the workspace served, if it is one alone and known; else ``workspaces``
+    tells where a run takes place.
 
     ``directory`` looks up groups and channel members; the bot fills it. ``callback_allow`` are the hosts and networks
     that callbacks may reach although they are private.
@@ -70,6 +73,7 @@ class ResumeEngine:
     home: str | None = None
     directory: Directory = field(default_factory=NoDirectory)
     callback_allow: Sequence[Allowed] = ()
+    workspaces: Workspaces | None = None
     reach: Reach = field(init=False)
     resumes: Resumes = field(init=False)
     amendments: Amendments = field(init=False)
@@ -80,7 +84,13 @@ class ResumeEngine:
         self.reach = Reach(tuple(self.callback_allow))
         self.resumes = Resumes(self.store, self.bell)
         self.feed = Feed(self.store, self.bell)
-        self.amendments = Amendments(self.store, admins=self.admins, home=self.home, directory=self.directory)
+        self.amendments = Amendments(
+            self.store,
+            admins=self.admins,
+            home=self.home,
+            directory=self.directory,
+            workspaces=self.workspaces or OneWorkspace(self.home),
+        )
         self.dead_letters = DeadLetters(
             self.store, admins=self.admins, home=self.home, directory=self.directory
         )
@@ -90,6 +100,14 @@ class ResumeEngine:
         """What nobody should read, on any surface that the engine's callers show."""
         return self.store.record.redaction
 
+    def home_of(self, run: Run) -> str | None:
+        """The team id of the workspace (or organisation) that a run takes place in."""
+        return run.doc.team or self.home
+
+    def is_home(self, person: Person) -> bool:
+        """Whether somebody is of the one workspace; of several, the directory tells whose channels are whose."""
+        return self.home in (None, person.team)
+
     # opening
 
     async def suspend(
@@ -97,8 +115,9 @@ class ResumeEngine:
     ) -> tuple[Run, bool]:
         """Put a run in. Returns it and whether this call made it.
 
-        ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace, Invalid
-        (a callback that may not be called), IdempotencyKeyReused or StoreUnavailable; nothing is stored then.
+        ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace,
+        NoWorkspace, Invalid (a callback that may not be called), IdempotencyKeyReused or StoreUnavailable; nothing is
+        stored then.
         """
         once = (owner, idempotency_key, _body_digest(request)) if idempotency_key else None
         return await self._suspend(request, owner, once)
@@ -117,6 +136,7 @@ class ResumeEngine:
         """``once`` is (scope, key, digest of the body), for what may be put in only once."""
         if request.callback:
             self._check_callback(request.callback.url)
+        serving = await self._serving(request)
         scope = f"{once[0]} {once[1]}" if once else new_token()
         now_ms = self.store.clock.now_ms()
         run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions, now_ms)
@@ -127,10 +147,11 @@ class ResumeEngine:
             now_ms=now_ms,
             channel=self.default_channel,
             fallback=self.fallback_channel,
+            serving=serving,
         )
-        gates = gate_docs(doc, request)
+        gates = gate_docs(doc, request, serving)
         for gate in gates:
-            check_decidable(gate, gate.policy, doc, self.admins, home=self.home)
+            check_decidable(gate, gate.policy, doc, self.admins, home=serving.team)
         timeout_s = request.timeout_s or self.default_timeout_s
         due = {}
         if doc.remind_after_s and doc.place:
@@ -151,6 +172,17 @@ class ResumeEngine:
         if word == "reused":
             raise IdempotencyKeyReused
         return await self.run(made), made == run_id
+
+    async def _serving(self, request: RunRequest) -> Serving:
+        """The workspace of a run; none for one that only keys decide. Raises NoWorkspace or StoreUnavailable."""
+        workspaces = self.workspaces or OneWorkspace(self.home)
+        placed = request.place or self.default_channel
+        try:
+            return await workspaces.serving(request.place.team if request.place else None)
+        except NoWorkspace:
+            if placed:
+                raise
+            return Serving(None, many=True)
 
     def _check_callback(self, url: str) -> None:
         try:
@@ -329,7 +361,7 @@ class ResumeEngine:
             approval=gate.doc.kind is Kind.APPROVAL,
             approving=approving,
             requester=run.doc.requester,
-            home=self.home,
+            home=self.home_of(run),
             channel=run.doc.place.channel if run.doc.place else None,
             admins=self.admins,
             directory=self.directory,

@@ -214,6 +214,8 @@ class RunRequest(_Request):
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
         quorum = self.policy.quorum
+        if self.escalate and self.escalate.place and self.escalate.place.team:
+            raise ValueError('"team" belongs into the run\'s own place: an escalation stays in its workspace')
         for item in self.pending.approvals:
             if item.always is not None and quorum > 1:
                 raise ValueError('"always" and a quorum of more than one do not go together')

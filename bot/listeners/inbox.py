@@ -124,7 +124,7 @@ class Inbox:
             return True
         channels = {card.channel for card in run.cards if card.ts and card.channel[0] in "CG"}
         for channel in sorted(channels):
-            if person.team == self._engine.home and await self._engine.directory.in_channel(channel, person):
+            if self._engine.is_home(person) and await self._engine.directory.in_channel(channel, person):
                 return True
         return False
 
@@ -223,7 +223,7 @@ class Inbox:
     async def _is_in(self, search: _Search, channel: str) -> bool:
         try:
             return search.admin or (
-                search.person.team == self._engine.home
+                self._engine.is_home(search.person)
                 and await self._engine.directory.in_channel(channel, search.person)
             )
         except CannotVerify:

@@ -9,6 +9,12 @@ from functools import lru_cache
 BELL = "ag:bell"
 """Pub/sub channel that wakes workers and waiters after a commit: `due PP`, `queue PP HOST`, `run PP RUN…`."""
 
+INSTALLATIONS = "ag:installations"
+"""Hash: the sealed record of each workspace (or organisation) that askgate is installed in, by its id."""
+
+ORGS = "ag:installations:orgs"
+"""Hash: the organisation of each workspace that askgate serves by being installed in one."""
+
 META = "ag:meta"
 """Hash of what is fixed for the life of a store: the number of partitions."""
 
@@ -140,6 +146,16 @@ def event_key(event: str) -> str:
 def pace_key(*parts: str) -> str:
     """String: a part of the pace at which the outside is called, in ms. All in one slot: a script touches several."""
     return ":".join(("ag:{pace}", *parts))
+
+
+def state_key(state: str) -> str:
+    """String: when somebody began to install askgate; gone once Slack has brought them back. By itself."""
+    return f"ag:oauth:{hashlib.sha256(state.encode()).hexdigest()[:40]}"
+
+
+def lease_key(name: str) -> str:
+    """String: who renews the token of an installation at this moment. By itself."""
+    return f"ag:renewing:{name}"
 
 
 def tally_key(name: str) -> str:

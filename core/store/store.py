@@ -28,6 +28,7 @@ from core.store.expiries import Expiries
 from core.store.handovers import Handovers
 from core.store.homes import Homes
 from core.store.indexes import index_names, names_with
+from core.store.installations import Installations
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.lists import Lists
 from core.store.merging import merged
@@ -91,6 +92,7 @@ class Store:
         self.tail = Tail(client, partitions)
         self.lists = Lists(self, client)
         self.homes = Homes(self, client)
+        self.installations = Installations(self, client)
 
     # the server
 
