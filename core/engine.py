@@ -41,6 +41,7 @@ from core.requests import RunRequest
 from core.resumes import Resumes
 from core.runs import Run, RunStatus
 from core.store.store import Store
+from core.talks import Talks
 from core.workspaces import OneWorkspace, Serving, Workspaces
 
 STALE_TRIES = 5
@@ -73,12 +74,14 @@ class ResumeEngine:
     dead_letters: DeadLetters = field(init=False)
     feed: Feed = field(init=False)
     _decider: Decider = field(init=False)
+    talks: Talks = field(init=False)
 
     def __post_init__(self) -> None:
         self.reach = Reach(tuple(self.callback_allow))
         self.resumes = Resumes(self.store, self.bell)
         self.feed = Feed(self.store, self.bell)
         self._decider = Decider(self.store, admins=self.admins, home=self.home, directory=self.directory)
+        self.talks = Talks(self.store)
         self.amendments = Amendments(
             self.store,
             admins=self.admins,
