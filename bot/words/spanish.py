@@ -785,6 +785,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "wanted a date such as 2026-01-31": "se esperaba una fecha como 2026-01-31",
     "wanted a moment such as 2026-01-31T10:00:00Z": "se esperaba un momento como 2026-01-31T10:00:00Z",
     "wanted a number": "se esperaba un número",
+    "wanted a number within ±(2^53-1)": "se esperaba un número entre ±(2^53-1)",
     "wanted a whole number": "se esperaba un número entero",
     "wanted yes or no": "se esperaba sí o no",
     "wanted one of the options": "se esperaba una de las opciones",
