@@ -20,7 +20,7 @@ from bot.cards.text import chunks, size, visible
 
 ROOM_BYTES: Final = MESSAGE_BYTES - 1000
 """What one message holds of an agent's text."""
-PIECE_BYTES: Final = 2800
+PIECE_BYTES: Final = 2600
 """What one block holds of it at most."""
 BLOCKS: Final = 40
 """Blocks of a message."""

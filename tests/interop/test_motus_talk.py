@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from bot import words
 from tests.acceptance.world import WAIT_S, Json, World, said, world_in
-from tests.interop.conftest import PATIENCE_S, Motus
+from tests.interop.conftest import PATIENCE_S, Motus, free_port
 
 APPROVAL = {"type": "tool_approval", "tool_name": "delete_file", "tool_args": {"path": "/tmp/old.log"}}
 WORKING, WAITING = (words.TALK_SIGNS[word].split(" ", 1)[1] for word in ("working", "waiting"))
@@ -62,7 +62,9 @@ class Chat:
         try:
             await self.world.slack.wait_for(there, WAIT_S)
         except TimeoutError:
-            raise AssertionError(f"the thread does not say {texts}, but {self.shown(root)}") from None
+            raise AssertionError(
+                f"the thread does not say {texts}, but {[text[:200] for text in self.shown(root)]}"
+            ) from None
 
     async def session(self) -> str:
         """The one session that the server has."""
@@ -240,7 +242,7 @@ async def test_somebody_of_another_workspace_is_told_that_they_cannot(http_chat:
 
 
 @contextlib.asynccontextmanager
-async def unreliable(url: str, lose: asyncio.Event) -> AsyncIterator[str]:
+async def unreliable(url: str, lose: asyncio.Event, port: int | None = None) -> AsyncIterator[str]:
     """A way to a server on which the reply to a message gets lost while ``lose`` is set."""
 
     async def pass_on(request: web.Request) -> web.StreamResponse:
@@ -260,7 +262,7 @@ async def unreliable(url: str, lose: asyncio.Event) -> AsyncIterator[str]:
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", pass_on)
-    async with TestServer(app) as server:
+    async with TestServer(app, port=port) as server:
         yield str(server.make_url("")).rstrip("/")
 
 
@@ -279,6 +281,28 @@ async def test_a_message_whose_taking_was_not_heard_of_is_not_sent_twice(http_ch
         await chat.shows(root, "first", "second", "RuntimeError: third")
         messages = await chat.motus.client.messages(await chat.session())
         assert [m["content"] for m in messages if m["role"] == "assistant"] == ["first", "second"]
+        await chat.world.stop()
+
+
+async def test_a_reply_of_which_slack_did_not_say_that_it_was_posted_is_posted_once(http_chat: Chat) -> None:
+    chat = http_chat
+    await chat.serve()
+    chat.world.slack.fail("chat.postMessage", reset_after_accept=True)
+    root = await chat.mention("ana", {"say": "word " * 4000})
+    await chat.world.slack.wait_for(lambda: len(chat.shown(root)) >= 3, WAIT_S)
+    await chat.mention("ana", {"count": 1}, root["ts"])
+    await chat.shows(root, "word", "word", "word", "2 before")
+    assert not chat.world.slack.api.faults.waiting
+
+
+async def test_a_server_that_is_away_is_said_and_gets_the_message_when_it_is_back(http_chat: Chat) -> None:
+    chat, lose = http_chat, asyncio.Event()
+    port = free_port()
+    await chat.serve(f"http://127.0.0.1:{port}")
+    root = await chat.mention("ana", {"say": "here I am"})
+    await chat.shows(root, "cannot be reached")
+    async with unreliable(chat.motus.url, lose, port):
+        await chat.shows(root, "here I am")
         await chat.world.stop()
 
 
