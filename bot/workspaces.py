@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -93,12 +94,17 @@ class Installed:
                 retry_handlers=[],
             )
             pace = self._store.pace.of(name)
-            directory = SlackDirectory(client, pace=pace)
+            teams = partial(self._teams_of, name) if found.is_enterprise_install else None
+            directory = SlackDirectory(client, pace=pace, teams=teams)
             kept = self.make(name, client, directory, self._identity(name)), found
         workspace = kept[0]
         workspace.client.token = found.bot_token
         self._kept[name] = (workspace, found)
         return workspace
+
+    async def _teams_of(self, org: str) -> list[str]:
+        orgs = await self._store.installations.orgs()
+        return sorted(team for team, of in orgs.items() if of == org)
 
     def _identity(self, name: str) -> Authorize:
         async def authorize(**_: Any) -> AuthorizeResult:
@@ -117,10 +123,15 @@ class Installed:
 
     async def slack_of(self, person: Person) -> Slack:
         """The Web API of somebody's own workspace. Raises SlackGone where askgate is not installed."""
-        workspace = await self.of(person.team)
-        if workspace is None:
+        slack = await self.slack_in(person.team)
+        if slack is None:
             raise SlackGone("not_installed")
-        return workspace.slack
+        return slack
+
+    async def slack_in(self, name: str) -> Slack | None:
+        """The Web API of a workspace; None where askgate is not installed."""
+        workspace = await self.of(name)
+        return workspace.slack if workspace else None
 
     async def close(self) -> None:
         for workspace, _ in self._kept.values():

@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 from yarl import URL
 
 from bot.sandbox.world import TEAM
+from bot.testing.clock import CatchingUp, ahead
 from tests.acceptance.world import Json, World, world_in
 
 TWO = "T0TWO"
@@ -46,7 +47,9 @@ async def many(
         for name, team in (("lea", TWO), ("mia", TWO), ("eli", EAST), ("wes", WEST)):
             world.ids[name] = slack.add_user(name, team=team)
         slack.add_org(ORG, "Org", [EAST, WEST])
+        world.clock = ahead(slack)
         await world.start(**oauth(world))
+        slack.followers.append(CatchingUp(world.replicas[0]))
         slack.offer(f"{world.url}/slack/oauth_redirect")
         yield world
 
@@ -190,6 +193,123 @@ async def test_what_waits_where_askgate_is_taken_away_ends_with_slacks_word(many
         await many.card(again)
     reasons = [event.get("reason") for event in await many.api.audit(there)]
     assert {"app_uninstalled", "token_revoked"} & set(reasons)
+
+
+async def test_an_admin_of_another_workspace_gets_the_card_there_and_may_approve(many: World) -> None:
+    await install(many)
+    await install(many, TWO)
+    lab = many.slack.add_channel("lab", ["lea"], team=TWO)
+    run = await many.api.open(asking(lab, TWO, approval=True))
+    await many.card(run, copy=2)
+    assert many.parts(run, 2)[0]["channel"] == many.dan.dm
+    await many.dan.click("Approve", message=many.parts(run, 2)[0])
+    assert (await many.api.settled(run))["approvals"]["a1"]["by"] == [{"team": TEAM, "user": many.ids["dan"]}]
+    await many.shows(run, "Approved", copy=2)
+
+
+# organisations
+
+
+async def in_org(many: World) -> str:
+    """askgate in an organisation; a channel of its east with people of both."""
+    assert (await install(many, ORG))[0] == 200
+    return many.slack.add_channel("east", ["eli", "wes"], team=EAST)
+
+
+async def test_an_organisation_installs_askgate_once_for_all_its_workspaces(many: World) -> None:
+    channel = await in_org(many)
+    assert await many.replicas[0].engine.store.installations.names() == [ORG]
+    for team in (None, EAST, WEST, ORG):
+        run = await many.api.open(asking(channel, team))
+        card = await many.card(run)
+        await many.wes.click("Left", message=card)
+        assert (await many.api.settled(run))["calls"]["q1"]["by"] == [{"team": ORG, "user": many.ids["wes"]}]
+    await many.eli.command("/gates", "list", channel=channel)
+    assert many.private("eli", channel)
+    await many.eli.open_home()
+    await many.slack.wait_for(lambda: many.eli.home is not None, 15)
+
+
+async def test_in_an_organisation_a_person_is_one_whichever_workspace_they_are_named_by(many: World) -> None:
+    channel = await in_org(many)
+    eli, wes = many.ids["eli"], many.ids["wes"]
+    policy = {"approvers": [f"{WEST}:{eli}", f"{WEST}:{wes}"]}
+    asked_by = {"team": WEST, "user": eli}
+    run = await many.api.open(asking(channel, EAST, approval=True, policy=policy, requester=asked_by))
+    card = await many.card(run)
+    await many.eli.click("Approve", message=card)
+    await many.told("eli", "You asked for this", channel=channel)
+    await many.wes.click("Approve", message=card)
+    assert (await many.api.settled(run))["approvals"]["a1"]["by"] == [{"team": ORG, "user": wes}]
+
+
+async def test_a_group_of_one_of_an_organisations_workspaces_decides(many: World) -> None:
+    channel = await in_org(many)
+    group = many.slack.add_group("west-ops", ["wes"], team=WEST)
+    run = await many.api.open(asking(channel, EAST, approval=True, policy={"approvers": [group]}))
+    card = await many.card(run)
+    await many.eli.click("Approve", message=card)
+    await many.told("eli", "decide", channel=channel)
+    await many.wes.click("Approve", message=card)
+    await many.api.settled(run)
+
+
+async def test_a_stranger_in_an_organisations_channel_is_of_their_own_team(many: World) -> None:
+    channel = await in_org(many)
+    many.slack.world.channels[channel].members.append(many.ids["lea"])
+    run = await many.api.open(asking(channel))
+    card = await many.card(run)
+    await many.lea.click("Left", message=card)
+    await many.told("lea", "decide", channel=channel)
+
+
+# tokens that end
+
+
+async def test_a_token_is_renewed_before_it_ends_once_over_all_processes(many: World) -> None:
+    many.slack.app.manifest["settings"]["token_rotation_enabled"] = True
+    await many.start(**oauth(many))
+    await install(many)
+    ops = many.slack.add_channel("ops")
+    first = many.slack.installation().bot_token
+    await many.slack.skip(9 * 3600)
+    assert len(many.slack.called("oauth.v2.access")) == 1
+    await many.slack.skip(1.5 * 3600)
+    await many.slack.wait_for(lambda: many.slack.installation().bot_token != first, 15)
+    assert len(many.slack.called("oauth.v2.access")) == 2
+    await many.slack.skip(2 * 3600)  # past the end of the first
+    run = await many.api.open(asking(ops))
+    await many.card(run)
+    await many.ana.click("Left")
+    await many.api.settled(run)
+    assert len(many.slack.called("oauth.v2.access")) == 2
+
+
+async def test_a_token_that_ended_while_nothing_ran_is_renewed_at_its_next_use(many: World) -> None:
+    many.slack.app.manifest["settings"]["token_rotation_enabled"] = True
+    await install(many)
+    ops = many.slack.add_channel("ops")
+    await many.stop()
+    many.slack.followers.clear()
+    await many.slack.skip(13 * 3600)
+    await many.start(**oauth(many))
+    run = await many.api.open(asking(ops))
+    await many.card(run)
+    await many.ana.click("Left")
+    await many.api.settled(run)
+
+
+async def test_a_refresh_that_slack_refuses_is_said_without_the_token(
+    many: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many.slack.app.manifest["settings"]["token_rotation_enabled"] = True
+    await install(many)
+    many.slack.fail("oauth.v2.access", error="invalid_refresh_token")
+    await many.slack.skip(10.5 * 3600)
+    said = capsys.readouterr().out
+    assert "installation.not_renewed" in said
+    assert "code=invalid_refresh_token" in said
+    assert many.slack.installation().refresh_token not in said
 
 
 # the doors
