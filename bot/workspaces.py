@@ -17,14 +17,15 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.app import Authorize
 from bot.slack.client import Slack
 from bot.slack.directory import SlackDirectory
-from bot.slack.errors import TROUBLES, SlackGone
+from bot.slack.errors import TROUBLES, SlackBusy, SlackGone
 from bot.slack.installations import INSTALL, UNINSTALLED, Installations, Renewal
 from bot.workspace import OF_PEOPLE, OF_RUNS, Workspace
 from core.agenda import Handler, TryAgain
 from core.engine import ResumeEngine
-from core.errors import CannotVerify, NotFound, NoWorkspace
+from core.errors import CannotVerify, NotFound, NoWorkspace, StoreUnavailable
 from core.policy import Person
 from core.runs import Run
+from core.sealing import Unsealable
 from core.store.store import Store
 from core.workspaces import Serving
 
@@ -103,8 +104,13 @@ class Installed:
         return workspace
 
     async def _teams_of(self, org: str) -> list[str]:
-        orgs = await self._store.installations.orgs()
-        return sorted(team for team, of in orgs.items() if of == org)
+        """Raises SlackBusy as long as Slack has not told."""
+        for _ in range(2):
+            orgs = await self._store.installations.orgs()
+            if teams := sorted(team for team, of in orgs.items() if of == org):
+                return teams
+            await self.look_up_teams(org)
+        raise SlackBusy("teams_unknown")
 
     def _identity(self, name: str) -> Authorize:
         async def authorize(**_: Any) -> AuthorizeResult:
@@ -159,17 +165,32 @@ class Installed:
             return BoltResponse(status=200, body={"challenge": body.get("challenge")})
         if body.get("ssl_check") == "1":
             return BoltResponse(status=200, body="")
-        name = _whose(asked)
+        name, workspace = "", None
         try:
-            workspace = await self.of(name) if name else None
+            for name in _whose(asked):
+                workspace = await self._known(name)
+                if workspace:
+                    break
         except TryAgain:
             return BoltResponse(status=503, body="the token is being renewed")
+        except Unsealable as error:
+            log.error("workspace.unsealable", team=name, why=error.detail)
+            return BoltResponse(status=503, body="the token cannot be read")
         if workspace is None:
             log.warning("workspace.not_installed", team=name, type=body.get("type"))
             return BoltResponse(status=200 if body.get("type") == "event_callback" else 503, body="")
         if asked.context.is_enterprise_install:
             await self._as_of_org(name, body)
         return await workspace.app.async_dispatch(asked)
+
+    async def _known(self, name: str) -> Workspace | None:
+        """What serves a workspace. While the store is away, what did so last: whoever clicks is then told."""
+        try:
+            return await self.of(name)
+        except StoreUnavailable:
+            if name not in self._kept:
+                raise
+            return self._kept[name][0]
 
     async def _as_of_org(self, org: str, body: dict[str, Any]) -> None:
         """Say in a payload that people are of the organisation: in each of its workspaces they are the same.
@@ -292,11 +313,14 @@ class Directories:
         return workspace.directory
 
 
-def _whose(asked: AsyncBoltRequest) -> str:
-    """The name of the installation that a delivery is for, as Bolt reads it."""
-    context = asked.context
+def _whose(asked: AsyncBoltRequest) -> list[str]:
+    """The names of the installations that a delivery may be for: as Bolt reads it, else whose bot's message was clicked
+    on, for a person of a shared channel may click with a team of their own."""
+    context, message = asked.context, asked.body.get("message")
     name = context.enterprise_id if context.is_enterprise_install else context.team_id
-    return name or ""
+    bot = message.get("bot_profile") if isinstance(message, Mapping) else None
+    author = bot.get("team_id") if isinstance(bot, Mapping) else None
+    return [found for found in dict.fromkeys((name, author)) if isinstance(found, str) and found]
 
 
 def _teams(body: Mapping[str, Any]) -> set[str | None]:
