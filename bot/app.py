@@ -22,6 +22,7 @@ from bot.listeners.lists import Lists
 from bot.listeners.mentions import Mentions
 from bot.listeners.replies import Replies
 from bot.listeners.shortcuts import Shortcuts
+from bot.listeners.talk import Hosts, Talk
 from bot.listeners.views import Views
 from bot.slack.client import Slack
 from core.engine import ResumeEngine
@@ -42,12 +43,13 @@ def build_app(
     *,
     signing_secret: str | None,
     leave: Leave,
+    hosts: Hosts,
     authorize: Authorize | None = None,
 ) -> AsyncApp:
     """The app of one workspace. ``process_before_response``: what a person did is committed before Slack hears of it.
 
     Bolt's own runner would ack from a detached task that is lost at SIGTERM, and polls every 10 ms for the ack.
-    ``leave`` is told when the workspace takes the app away.
+    ``leave`` is told when the workspace takes the app away; ``hosts``: who is talked with in a channel.
     """
     app = AsyncApp(
         client=client,
@@ -58,15 +60,17 @@ def build_app(
     )
     slack = Slack(client)
     inbox = Inbox(engine, slack)
+    talk = Talk(engine, slack, hosts)
+    talk.register(app)
     lists, admin = Lists(engine, slack, inbox), Admin(engine, slack)
     Actions(engine, slack, lists).register(app)
     Views(engine).register(app)
     lists.register(app)
     admin.register(app)
-    Gates(engine, lists, admin).register(app)
+    Gates(engine, lists, admin, talk).register(app)
     Shortcuts(slack, lists).register(app)
-    Mentions(slack, lists).register(app)
-    Replies(engine, slack).register(app)
+    Mentions(slack, lists, talk).register(app)
+    Replies(engine, slack, talk).register(app)
     Leaving(leave).register(app)
     app.event(_ANY_EVENT)(_heard)
     app.error(_failed)

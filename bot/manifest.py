@@ -92,7 +92,7 @@ def manifest(url: str | None, wanted: Wanted = PLAIN) -> dict[str, Any]:
     command = {
         "command": COMMAND,
         "description": "What waits for a decision",
-        "usage_hint": "[list | show ID | decide ID | help]",
+        "usage_hint": "[list | show ID | decide ID | new TEXT | stop | help]",
         "should_escape": True,
     }
     return {

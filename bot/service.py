@@ -32,7 +32,6 @@ from core.embedded import EmbeddedServer
 from core.ending import end
 from core.engine import ResumeEngine
 from core.errors import AskgateError, StoreUnavailable
-from core.hosts.config import HostsError, load_hosts
 from core.hosts.desks import Desks
 from core.hosts.door import HostDoor
 from core.record import Record
@@ -90,7 +89,7 @@ class Service:
         tenancy = await (several if settings.oauth else single)(settings, store, bell, client)
         stack.push_async_callback(tenancy.close)
         self.engine = tenancy.engine
-        desks = self._desks()
+        desks = tenancy.desks
         stack.push_async_callback(desks.stop, settings.grace_s)
         if self._role in ("all", "worker"):
             await self._start_worker(tenancy, desks)
@@ -144,14 +143,6 @@ class Service:
         self.worker.start()
         self._stack.push_async_callback(self.worker.stop, self._settings.grace_s)
         desks.start()
-
-    def _desks(self) -> Desks:
-        """One desk a host that ASKGATE_HOSTS names. Any number of processes may have one before the same host."""
-        settings = self._settings
-        try:
-            return Desks(self.engine, load_hosts(settings.hosts) if settings.hosts else [])
-        except HostsError as error:
-            raise SettingsError(f"ASKGATE_HOSTS: {error}") from None
 
     async def _start_web(self, tenancy: Tenancy, client: AsyncWebClient, desks: Desks) -> None:
         """The HTTP port. A worker alone has one too, for health and metrics."""

@@ -25,6 +25,8 @@ from bot.workspaces import Directories, Installed, end_runs
 from core.agenda import Handler
 from core.bell import Bell
 from core.engine import ResumeEngine
+from core.hosts.config import HostsError, load_hosts
+from core.hosts.desks import Desks
 from core.policy import Person, named
 from core.sealing import Seals
 from core.settings import Settings, SettingsError
@@ -33,12 +35,14 @@ from core.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Tenancy:
-    """The engine, and what connects it with Slack: the agenda's ``handlers``, and who takes what Slack delivers.
+    """The engine, the desks before its hosts, and what connects it with Slack.
 
-    ``install``: the doors for workspaces that come, where they may.
+    ``handlers`` are the agenda's, ``dispatch`` takes what Slack delivers. ``install``: the doors for workspaces that
+    come, where they may.
     """
 
     engine: ResumeEngine
+    desks: Desks
     handlers: Mapping[str, Handler]
     dispatch: Dispatch
     close: Callable[[], Awaitable[None]]
@@ -49,7 +53,7 @@ async def single(settings: Settings, store: Store, bell: Bell, client: AsyncWebC
     """The workspace of SLACK_BOT_TOKEN. Raises SettingsError when Slack does not know the token."""
     home, directory = await _home(client), SlackDirectory(client, pace=store.pace)
     engine = _engine(settings, store, bell, home=home, directory=directory)
-    slack, audience = Slack(client, store.pace), Audience(engine, directory)
+    desks, slack, audience = _desks(settings, engine), Slack(client, store.pace), Audience(engine, directory)
 
     async def slack_of(_: Person) -> Slack:
         return slack
@@ -65,10 +69,10 @@ async def single(settings: Settings, store: Store, bell: Bell, client: AsyncWebC
     notices = Notices(engine, slack_of, partial(audience.crowd, "admins"))
     only = workspace(
         engine, client, directory, home=home, pace=store.pace, note=notices.note, quiet=settings.quiet_hours,
-        signing_secret=_secret(settings), leave=leave,
+        signing_secret=_secret(settings), leave=leave, desks=desks,
     )  # fmt: skip
     handlers = {**only.handlers, "notice": notices.notice, "leave": left}
-    return Tenancy(engine, handlers, only.app.async_dispatch, only.close)
+    return Tenancy(engine, desks, handlers, only.app.async_dispatch, only.close)
 
 
 async def several(settings: Settings, store: Store, bell: Bell, client: AsyncWebClient) -> Tenancy:
@@ -81,6 +85,7 @@ async def several(settings: Settings, store: Store, bell: Bell, client: AsyncWeb
     installed = Installed(store, installations, client, renewal, default=settings.default_team)
     directory = Directories(installed)
     engine = _engine(settings, store, bell, home=None, directory=directory, workspaces=installed)
+    desks = _desks(settings, engine)
 
     async def admins() -> list[Person]:
         return named(settings.admins, home=None)
@@ -91,7 +96,7 @@ async def several(settings: Settings, store: Store, bell: Bell, client: AsyncWeb
         return workspace(
             engine, own, directory, home=name, pace=store.pace.of(name), note=notices.note,
             quiet=settings.quiet_hours, signing_secret=_secret(settings), leave=partial(installed.leave, name),
-            authorize=authorize, others=installed.slack_in,
+            authorize=authorize, desks=desks, others=installed.slack_in,
         )  # fmt: skip
 
     installed.make = make
@@ -100,7 +105,7 @@ async def several(settings: Settings, store: Store, bell: Bell, client: AsyncWeb
         scopes=bot_scopes(), done=installed.arrived,
     )  # fmt: skip
     handlers = {**installed.handlers(engine), "notice": notices.notice}
-    return Tenancy(engine, handlers, installed.dispatch, installed.close, install)
+    return Tenancy(engine, desks, handlers, installed.dispatch, installed.close, install)
 
 
 def seals_of(settings: Settings) -> Seals:
@@ -119,6 +124,14 @@ def _engine(settings: Settings, store: Store, bell: Bell, **more: Any) -> Resume
         callback_allow=settings.callback_allow,
         **more,
     )
+
+
+def _desks(settings: Settings, engine: ResumeEngine) -> Desks:
+    """One desk a host that ASKGATE_HOSTS names. Any number of processes may have one before the same host."""
+    try:
+        return Desks(engine, load_hosts(settings.hosts) if settings.hosts else [])
+    except HostsError as error:
+        raise SettingsError(f"ASKGATE_HOSTS: {error}") from None
 
 
 def _secret(settings: Settings) -> str | None:

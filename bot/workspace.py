@@ -22,8 +22,10 @@ from bot.slack.directory import SlackDirectory
 from bot.slack.doors import Others
 from bot.slack.quiet import QuietHours
 from bot.slack.reminders import Reminders
+from bot.slack.talking import Talking
 from core.agenda import Handler
 from core.engine import ResumeEngine
+from core.hosts.desks import Desks
 from core.quiet import Quiet
 from core.store.pace import Pace
 
@@ -31,11 +33,16 @@ OF_RUNS: Final = ("card", "remind", "home")
 """What the agenda does in a workspace about a run."""
 OF_PEOPLE: Final = ("nudge", "person")
 """What it does there about a person."""
+OF_TALKS: Final = ("talk",)
+"""What it does there about a conversation with an agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """``handlers`` are the agenda's, `OF_RUNS` and `OF_PEOPLE`; ``app`` hears what Slack delivers from there."""
+    """One workspace. ``handlers`` are the agenda's, `OF_RUNS`, `OF_PEOPLE` and `OF_TALKS`.
+
+    ``app`` hears what Slack delivers from there.
+    """
 
     client: AsyncWebClient
     slack: Slack
@@ -58,6 +65,7 @@ def workspace(
     quiet: Quiet | None,
     signing_secret: str | None,
     leave: Leave,
+    desks: Desks,
     others: Others | None = None,
     authorize: Authorize | None = None,
 ) -> Workspace:
@@ -73,6 +81,14 @@ def workspace(
         "nudge": Digests(engine, slack, hours).nudge,
         "home": drawing.changed,
         "person": drawing.draw,
+        "talk": Talking(engine, slack, desks).talk,
     }
-    app = build_app(engine, client, signing_secret=signing_secret, leave=leave, authorize=authorize)
+    app = build_app(
+        engine,
+        client,
+        signing_secret=signing_secret,
+        leave=leave,
+        hosts=desks.talking_in,
+        authorize=authorize,
+    )
     return Workspace(client, slack, directory, app, handlers)

@@ -19,7 +19,7 @@ from bot.slack.client import Slack
 from bot.slack.directory import SlackDirectory
 from bot.slack.errors import TROUBLES, SlackBusy, SlackGone
 from bot.slack.installations import INSTALL, UNINSTALLED, Installations, Renewal
-from bot.workspace import OF_PEOPLE, OF_RUNS, Workspace
+from bot.workspace import OF_PEOPLE, OF_RUNS, OF_TALKS, Workspace
 from core.agenda import Handler, TryAgain
 from core.engine import ResumeEngine
 from core.errors import CannotVerify, NotFound, NoWorkspace, StoreUnavailable
@@ -224,10 +224,11 @@ class Installed:
     # the agenda
 
     def handlers(self, engine: ResumeEngine) -> dict[str, Handler]:
-        """The agenda's handlers, each in the workspace that its run or its person is of."""
+        """The agenda's handlers, each in the workspace that its run, person or conversation is of."""
         return (
             {what: self._about_run(engine, what) for what in OF_RUNS}
             | {what: self._about_person(what) for what in OF_PEOPLE}
+            | {what: self._about_talk(engine, what) for what in OF_TALKS}
             | {"rotate": self._renewal.rotate, "leave": self._leave(engine)}
         )
 
@@ -257,6 +258,15 @@ class Installed:
             workspace = await self.of(who.partition(":")[0])
             if workspace:
                 await workspace.handlers[what](who, tries)
+
+        return handle
+
+    def _about_talk(self, engine: ResumeEngine, what: str) -> Handler:
+        async def handle(talk_id: str, tries: int) -> None:
+            talk = await engine.talks.read(talk_id)
+            workspace = await self.of(talk.team) if talk else None
+            if workspace:
+                await workspace.handlers[what](talk_id, tries)
 
         return handle
 

@@ -48,6 +48,7 @@ from core.runs import Run, RunStatus
 from core.store.codec import spliced
 from core.store.store import Store
 from core.strictjson import at
+from core.talks import Talks
 from core.workspaces import OneWorkspace, Serving, Workspaces
 
 STALE_TRIES = 5
@@ -79,11 +80,13 @@ class ResumeEngine:
     amendments: Amendments = field(init=False)
     dead_letters: DeadLetters = field(init=False)
     feed: Feed = field(init=False)
+    talks: Talks = field(init=False)
 
     def __post_init__(self) -> None:
         self.reach = Reach(tuple(self.callback_allow))
         self.resumes = Resumes(self.store, self.bell)
         self.feed = Feed(self.store, self.bell)
+        self.talks = Talks(self.store)
         self.amendments = Amendments(
             self.store,
             admins=self.admins,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core import approvals
 from core.errors import NobodyMayDecide, NoPlace
 from core.gates import Action, GateDoc, Kind
 from core.ids import gate_id
@@ -107,7 +106,7 @@ def _approval(doc: RunDoc, index: int, item: ApprovalRequest, policy: Policy) ->
         tool_call_id=item.tool_call_id,
         tool_name=item.tool_name,
         args=item.args,
-        args_digest=approvals.digest(item.args),
+        args_digest=item.args_digest,
         reason=item.reason,
         risk=item.risk,
         policy=policy,

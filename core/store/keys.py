@@ -106,6 +106,18 @@ class Keys:
         """Hash: which list somebody's Home is to show (``query``) and the digest of what was ``drawn``; for a day."""
         return f"{self.base}:home:{who}"
 
+    def talk(self, talk_id: str) -> str:
+        """Hash: a conversation with a host's agent."""
+        return f"{self.base}:talk:{talk_id}"
+
+    def talks(self, channel: str) -> str:
+        """Sorted set: the conversations of a channel, by the ms when something last happened there."""
+        return f"{self.base}:talks:{channel}"
+
+    def session(self, host: str, session: str) -> str:
+        """String: the conversation that a host's session is of. The text is hashed, so any of it will do."""
+        return f"{self.base}:session:{hashlib.sha256(f'{host} {session}'.encode()).hexdigest()[:40]}"
+
     @property
     def mark(self) -> str:
         """String, empty: written behind a write that waits for replicas, so that there is one to wait for."""

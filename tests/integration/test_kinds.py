@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from core.answers import Answer
 from core.engine import ResumeEngine
@@ -254,6 +256,16 @@ async def test_approve_always_is_not_offered_unasked(engine: ResumeEngine) -> No
 
 
 @pytest.mark.parametrize(
+    ("text", "taken"), [("x" * 16_376, True), ("x" * 16_377, False), ("é" * 8_189, False)]
+)
+async def test_a_custom_call_has_up_to_16_kib_of_json(engine: ResumeEngine, text: str, taken: bool) -> None:
+    call = {"tool_call_id": "c", "tool_name": "t", "args": {"a": text}}
+    with nullcontext() if taken else pytest.raises(ValidationError, match="at most 16 KiB"):
+        run = await opened(engine, call)
+        assert run.gates[0].arguments == {"a": text}
+
+
+@pytest.mark.parametrize(
     "broken",
     [
         {"policy": {"quorum": 2, "approvers": ["U1", "U2"]}, "approvals": [approval(always=["x"])]},
@@ -272,8 +284,6 @@ async def test_approve_always_is_not_offered_unasked(engine: ResumeEngine) -> No
 )
 def test_a_run_that_breaks_a_rule_is_refused(broken: Json) -> None:
     """looprig C33."""
-    from pydantic import ValidationError
-
     calls, approvals = broken.pop("calls", None), broken.pop("approvals", None)
     with pytest.raises(ValidationError):
         run_request(calls, approvals, **broken)

@@ -96,12 +96,25 @@ class Program:
             return found
 
     async def waiting(self, process: asyncio.subprocess.Process) -> Run:
+        return (await self.all_waiting(process, 1))[0]
+
+    async def all_waiting(self, process: asyncio.subprocess.Process, count: int) -> list[Run]:
+        """So many runs, when they wait."""
         async with asyncio.timeout(PATIENCE_S):
             while True:
-                async for _, run, _ in self._engine.gates(only_open=True):
-                    return run
+                runs = {run.id: run async for _, run, _ in self._engine.gates(only_open=True)}
+                if len(runs) >= count:
+                    assert len(runs) == count
+                    return list(runs.values())
                 assert process.returncode is None, self.trouble
                 await asyncio.sleep(0.02)
+
+    async def ended(self, process: asyncio.subprocess.Process) -> None:
+        """Wait until it ends by itself, and well."""
+        async with asyncio.timeout(PATIENCE_S):
+            said, _ = await process.communicate()
+        assert process.returncode == 0, self.trouble
+        self._heard = said.decode()
 
     @property
     def trouble(self) -> str:

@@ -95,7 +95,9 @@ async def heard(
 
     async def leave(_code: str, _since_s: int) -> None: ...
 
-    app = build_app(new_engine(), AsyncWebClient("xoxb-test"), signing_secret="s", leave=leave)
+    app = build_app(
+        new_engine(), AsyncWebClient("xoxb-test"), signing_secret="s", leave=leave, hosts=lambda _: None
+    )
     assert isinstance(app, Listening)
     return [(kind, name) for kind, name in app.heard if not isinstance(name, re.Pattern)]
 
