@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -15,7 +17,7 @@ from slack_sdk.oauth.installation_store import Installation
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app import Authorize
-from bot.slack.client import Slack
+from bot.slack.client import CLICK_TIMEOUT_S, Slack
 from bot.slack.directory import SlackDirectory
 from bot.slack.errors import TROUBLES, SlackBusy, SlackGone
 from bot.slack.installations import INSTALL, UNINSTALLED, Installations, Renewal
@@ -32,6 +34,8 @@ from core.workspaces import Serving
 Make = Callable[[str, AsyncWebClient, SlackDirectory, Authorize], Workspace]
 """Makes what serves a workspace: of its id, its client, its directory and its bot's identity."""
 
+ASKED_S: Final = 60.0
+"""How long strangers in an organisation's channels are not looked up again among its workspaces."""
 AT_ONCE: Final = 50
 """How many open runs are looked at in one go, when a workspace has left."""
 
@@ -51,6 +55,7 @@ class Installed:
         self._client = client
         self._renewal = renewal
         self._default = default
+        self._looked_up: dict[str, float] = {}
         self._kept: dict[str, tuple[Workspace, Installation]] = {}
         self.make: Make
 
@@ -199,7 +204,7 @@ class Installed:
         """
         teams = {team for team in _teams(body) if team and team.startswith("T")}
         orgs = await self._store.installations.orgs()
-        if teams - orgs.keys():
+        if teams - orgs.keys() and time.monotonic() - self._looked_up.get(org, -ASKED_S) >= ASKED_S:
             await self.look_up_teams(org)
             orgs = await self._store.installations.orgs()
         _say(body, {team: org for team in teams if orgs.get(team) == org})
@@ -209,13 +214,15 @@ class Installed:
         workspace = await self.of(org)
         if workspace is None:
             return
+        self._looked_up[org] = time.monotonic()
         teams: list[str] = []
         try:
-            cursor = None
-            while cursor != "":
-                reply = await workspace.client.auth_teams_list(cursor=cursor, limit=200)
-                teams += [str(team["id"]) for team in reply["teams"]]
-                cursor = (reply.get("response_metadata") or {}).get("next_cursor") or ""
+            async with asyncio.timeout(CLICK_TIMEOUT_S / 2):
+                cursor = None
+                while cursor != "":
+                    reply = await workspace.client.auth_teams_list(cursor=cursor, limit=200)
+                    teams += [str(team["id"]) for team in reply["teams"]]
+                    cursor = (reply.get("response_metadata") or {}).get("next_cursor") or ""
         except TROUBLES as error:
             # whoever is of a workspace that is not known counts as a stranger
             log.warning("workspace.teams_unknown", org=org, error=type(error).__name__)
