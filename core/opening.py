@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 
 from core.errors import NobodyMayDecide, NoPlace
@@ -152,3 +154,20 @@ def check_decidable(
             f"Nobody could ever decide {gate.tool_call_id!r}: "
             f"name at least {need} {who}{besides} in the policy{or_admins}."
         )
+
+
+def callback_text(request: RunRequest) -> str | None:
+    """The callback as it is stored, beside the run and not in it: nothing that shows a run can show the secret."""
+    if request.callback is None:
+        return None
+    return json.dumps({"url": request.callback.url, "secret": request.callback.secret.get_secret_value()})
+
+
+def body_digest(request: RunRequest) -> str:
+    """What tells one body from another that comes under the same Idempotency-Key."""
+    # arguments given as text may nest as deep as canonical JSON goes, and the body around them one deeper
+    body = request.model_dump(mode="json")
+    if request.callback:
+        body["callback"]["secret"] = request.callback.secret.get_secret_value()
+    text = json.dumps(body, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
