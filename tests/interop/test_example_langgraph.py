@@ -10,6 +10,7 @@ import pytest
 
 from core.engine import ResumeEngine
 from core.gates import Action, Gate
+from core.policy import Key
 from core.runs import Run
 from tests.conftest import ANA
 from tests.interop.examples import Program, example
@@ -89,7 +90,7 @@ async def test_each_call_may_be_an_interrupt_of_its_own(engine: ResumeEngine, pr
 
 
 @pytest.mark.slow
-async def test_a_process_that_dies_in_an_approved_tool_has_it_run_once_until_people_decide_again(
+async def test_a_thread_whose_process_died_in_an_approved_tool_runs_it_no_second_time(
     engine: ResumeEngine, program: Program
 ) -> None:
     run = await program.until_it_waits("Deploy 1.4")
@@ -97,6 +98,19 @@ async def test_a_process_that_dies_in_an_approved_tool_has_it_run_once_until_peo
     async with program.running(DIE="1", LEASE_S="1") as process:
         assert await process.wait() == -9, program.trouble
     before = program.deployments
-    assert len(before) == 1 or sorted(before) == ["1.4 dev", "1.4 staging"]
+    assert before
+    assert "may have run" in await program.until_refused(run)
+    await engine.dead_letters.reopen(run.id, by=Key(key="agent"), via="api")
+    await decide(engine, await engine.run(run.id))
     assert "may have run" in await program.until_refused(run)
     assert program.deployments == before
+
+
+@pytest.mark.slow
+async def test_silence_is_told_to_the_model_and_nothing_runs(engine: ResumeEngine, program: Program) -> None:
+    run = await program.until_it_waits("Deploy 1.4", INTERRUPTS="per_call")
+    await engine.undeliverable(run.id, "is_archived")
+    await program.until_taken_up(run, INTERRUPTS="per_call")
+    assert program.deployments == []
+    assert len(program.heard) == 6
+    assert all("Undeliverable" in str(heard) for heard in program.heard.values())
