@@ -164,6 +164,7 @@ class _Reading:
             elif token.type == "inline":
                 rows[-1].append("".join(str(part["text"]) for part in _inline(token)))
         widths = [max(len(row[n]) for row in rows if n < len(row)) for n in range(max(map(len, rows)))]
+        rows.insert(1, ["─" * width for width in widths])
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=False)) for row in rows]
         return "\n".join(text.rstrip() for text in lines)
 

@@ -10,7 +10,7 @@ from bot.cards.talk import end_messages, sign_message
 from bot.slack.client import Slack
 from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
 from core.agenda import TryAgain
-from core.conversations import Conversation, Sign, Stage
+from core.conversations import Conversation, End, Sign, Stage
 from core.engine import ResumeEngine
 from core.hosts.base import HostAway, Standing, Talker
 from core.hosts.desks import ELSEWHERE_MS, Desks
@@ -44,14 +44,11 @@ class Talking:
         if talk is None:
             return
         desk = self._desks.get(talk.host)
-        if desk is None or desk.talker is None:
-            if talk.stage is not Stage.TELLING:
-                log.warning("talk.host_not_here", host=talk.host, talk=talk.id)
-                raise TryAgain(ELSEWHERE_MS)
-            await self._told(talk, looking=tries > 1)
-            return
         try:
-            await self._go_on(talk, desk.talker, tries)
+            if desk and desk.talker:
+                await self._go_on(talk, desk.talker, tries)
+            else:
+                await self._without_host(talk, looking=tries > 1)
         except Stale:
             raise TryAgain(0) from None
         except SlackBusy as busy:
@@ -69,6 +66,16 @@ class Talking:
             talk = await self._told(talk, looking=looking)
         if talk.drop:
             await self._drop(talk, talker, tries)
+
+    async def _without_host(self, talk: Conversation, *, looking: bool) -> None:
+        """Leave a turn to processes that serve its host; it ends like one whose host is away if there are none."""
+        if talk.stage in (Stage.SAID, Stage.SENT):
+            log.warning("talk.host_not_here", host=talk.host, talk=talk.id)
+            talk = await self._turns.away(talk)
+            if talk.stage is not Stage.TELLING:
+                raise TryAgain(ELSEWHERE_MS)
+        if talk.stage is Stage.TELLING:
+            await self._told(talk, looking=looking)
 
     # the turn
 
@@ -153,7 +160,7 @@ class Talking:
 
     async def _told(self, talk: Conversation, *, looking: bool) -> Conversation:
         """Post how the turn ended, each message once, then take away the one that showed how it stood."""
-        messages = end_messages(talk, talk.end) if talk.end else []
+        messages = end_messages(talk, self._shown(talk.end)) if talk.end else []
         try:
             for number in range(talk.told, len(messages)):
                 payload = {"talk": talk.id, "turn": talk.turn, "end": str(talk.end and talk.end.kind)}
@@ -171,6 +178,10 @@ class Talking:
         if sign:
             await self._take_away(talk, sign)
         return await self._talks.put(talk.over(), due=talk.next is not None)
+
+    def _shown(self, end: End) -> End:
+        """The end with what nobody should read masked."""
+        return end.model_copy(update={"text": self._engine.redaction.text(end.text)})
 
     async def _find(self, talk: Conversation, payload: dict[str, Any]) -> str | None:
         return await self._slack.find(

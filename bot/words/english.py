@@ -695,34 +695,34 @@ def chosen(text: str) -> str:
 # conversations with an agent
 
 TALK_SIGNS: Final[Mapping[str, str]] = {
-    "working": ":hourglass_flowing_sand: The agent is working on it.",
-    "waiting": ":raised_hand: The agent waits for an answer to what it asks here.",
-    "away": ":warning: The agent's server cannot be reached. I keep trying for 15 minutes.",
+    "working": "⏳ The agent is working on it.",
+    "waiting": "❓ The agent waits for an answer to what it asks here.",
+    "away": "⚠️ The agent's server cannot be reached. I keep trying for 15 minutes.",
 }
 
 
 def talk_queued(turns: int, workers: int) -> str:
     """How a turn stands at a server that has more turns than it can do at a time."""
     return (
-        f":hourglass_flowing_sand: The agent's server has the message, and {turns} turns for {workers} workers: "
+        f"⏳ The agent's server has the message, and {turns} turns for {workers} workers: "
         "this one may have to wait for its turn."
     )
 
 
 TALK_ENDS: Final[Mapping[str, str]] = {
     "silent": "The agent has ended its turn without a word.",
-    "error": ":x: The agent's turn failed. The conversation goes on from before it.",
-    "gone": ":x: The agent's server no longer knows this conversation: it was deleted there, or the server was "
+    "error": "⛔ The agent's turn failed. The conversation goes on from before it.",
+    "gone": "⛔ The agent's server no longer knows this conversation: it was deleted there, or the server was "
     "restarted. Whether the agent got the last message nobody knows. The next one begins anew: the agent will "
     "know nothing of what was said before.",
     "cancelled": "The agent's turn was cancelled. The conversation goes on from before it.",
-    "refused": ":x: The agent's server does not take this message.",
-    "not_sent": ":x: The agent's server could not be reached for 15 minutes. The message was not sent: say it again.",
-    "unknown": ":x: The agent's server could not be reached for 15 minutes. It has the message; what became of it "
+    "refused": "⛔ The agent's server does not take this message.",
+    "not_sent": "⛔ The agent's server could not be reached for 15 minutes. The message was not sent: say it again.",
+    "unknown": "⛔ The agent's server could not be reached for 15 minutes. It has the message; what became of it "
     "nobody knows.",
 }
 TALK_ANEW: Final = (
-    ":warning: The agent's server had forgotten this conversation, so the agent began anew: it knows nothing of what "
+    "⚠️ The agent's server had forgotten this conversation, so the agent began anew: it knows nothing of what "
     "was said before."
 )
 TALK_REPLIED: Final = "The agent has replied."

@@ -713,35 +713,35 @@ def chosen(text: str) -> str:
 # conversaciones con un agente
 
 TALK_SIGNS: Final[Mapping[str, str]] = {
-    "working": ":hourglass_flowing_sand: El agente está trabajando en ello.",
-    "waiting": ":raised_hand: El agente espera una respuesta a lo que pregunta aquí.",
-    "away": ":warning: No se puede contactar con el servidor del agente. Sigo intentándolo durante 15 minutos.",
+    "working": "⏳ El agente está trabajando en ello.",
+    "waiting": "❓ El agente espera una respuesta a lo que pregunta aquí.",
+    "away": "⚠️ No se puede contactar con el servidor del agente. Sigo intentándolo durante 15 minutos.",
 }
 
 
 def talk_queued(turns: int, workers: int) -> str:
     """Cómo está un turno en un servidor que tiene más de los que puede atender a la vez."""
     return (
-        f":hourglass_flowing_sand: El servidor del agente tiene el mensaje, y {turns} turnos para {workers} procesos: "
+        f"⏳ El servidor del agente tiene el mensaje, y {turns} turnos para {workers} procesos: "
         "puede que este tenga que esperar."
     )
 
 
 TALK_ENDS: Final[Mapping[str, str]] = {
     "silent": "El agente ha terminado su turno sin decir nada.",
-    "error": ":x: El turno del agente ha fallado. La conversación sigue desde antes de él.",
-    "gone": ":x: El servidor del agente ya no conoce esta conversación: se borró allí, o el servidor se reinició. "
+    "error": "⛔ El turno del agente ha fallado. La conversación sigue desde antes de él.",
+    "gone": "⛔ El servidor del agente ya no conoce esta conversación: se borró allí, o el servidor se reinició. "
     "Nadie sabe si el agente recibió el último mensaje. El siguiente empieza de nuevo: el agente no sabrá nada de lo "
     "que se dijo antes.",
     "cancelled": "El turno del agente se ha cancelado. La conversación sigue desde antes de él.",
-    "refused": ":x: El servidor del agente no acepta este mensaje.",
-    "not_sent": ":x: No se pudo contactar con el servidor del agente durante 15 minutos. El mensaje no se envió: "
+    "refused": "⛔ El servidor del agente no acepta este mensaje.",
+    "not_sent": "⛔ No se pudo contactar con el servidor del agente durante 15 minutos. El mensaje no se envió: "
     "escríbelo otra vez.",
-    "unknown": ":x: No se pudo contactar con el servidor del agente durante 15 minutos. Tiene el mensaje; nadie sabe "
+    "unknown": "⛔ No se pudo contactar con el servidor del agente durante 15 minutos. Tiene el mensaje; nadie sabe "
     "qué ha sido de él.",
 }
 TALK_ANEW: Final = (
-    ":warning: El servidor del agente había olvidado esta conversación, así que el agente empezó de nuevo: no sabe "
+    "⚠️ El servidor del agente había olvidado esta conversación, así que el agente empezó de nuevo: no sabe "
     "nada de lo que se dijo antes."
 )
 TALK_REPLIED: Final = "El agente ha respondido."
@@ -794,6 +794,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "wanted a date such as 2026-01-31": "se esperaba una fecha como 2026-01-31",
     "wanted a moment such as 2026-01-31T10:00:00Z": "se esperaba un momento como 2026-01-31T10:00:00Z",
     "wanted a number": "se esperaba un número",
+    "wanted a number within ±(2^53-1)": "se esperaba un número entre ±(2^53-1)",
     "wanted a whole number": "se esperaba un número entero",
     "wanted yes or no": "se esperaba sí o no",
     "wanted one of the options": "se esperaba una de las opciones",

@@ -19,7 +19,7 @@ from tests.acceptance.world import WAIT_S, Json, World, said, world_in
 from tests.interop.conftest import PATIENCE_S, Motus
 
 APPROVAL = {"type": "tool_approval", "tool_name": "delete_file", "tool_args": {"path": "/tmp/old.log"}}
-WORKING, WAITING = (words.TALK_SIGNS[word].split(": ", 1)[1] for word in ("working", "waiting"))
+WORKING, WAITING = (words.TALK_SIGNS[word].split(" ", 1)[1] for word in ("working", "waiting"))
 
 
 class Chat:
@@ -35,7 +35,9 @@ class Chat:
         file = self.folder / "hosts.toml"
         lines = [f"{name} = {json.dumps(value)}" for name, value in config.items()]
         file.write_text("\n".join(["[motus.test]", *lines]))
-        await self.world.start(ASKGATE_HOSTS=str(file))
+        patterns = self.folder / "patterns"
+        patterns.write_text("sk-[a-z0-9]+")
+        await self.world.start(ASKGATE_HOSTS=str(file), ASKGATE_REDACT_PATTERNS=str(patterns))
 
     async def mention(self, name: str, wanted: Any, thread: str | None = None) -> Json:
         """Say something to the agent in #ops (a JSON text is what the agent is to do). Returns the message."""
@@ -177,10 +179,10 @@ async def test_a_turn_that_fails_says_why_and_the_conversation_goes_on_from_befo
     await chat.serve()
     root = await chat.mention("ana", {"say": "well"})
     await chat.shows(root, "well")
-    await chat.mention("ana", {"raise": "no <disk> left"}, root["ts"])
-    await chat.shows(root, "well", "RuntimeError: no <disk> left")
+    await chat.mention("ana", {"raise": "no <disk> left for sk-123"}, root["ts"])
+    await chat.shows(root, "well", "RuntimeError: no <disk> left for •••")
     await chat.mention("ana", {"count": 1}, root["ts"])
-    await chat.shows(root, "well", "RuntimeError: no <disk> left", "2 before")
+    await chat.shows(root, "well", "RuntimeError: no <disk> left for •••", "2 before")
     await chat.session()
 
 
