@@ -849,7 +849,6 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "the key has half a surrogate pair": "la clave tiene un carácter a medias",
     "nested more than {0} deep": "más de {0} niveles",
     "more than {0} values in one text": "más de {0} valores en un texto",
-    "wanted a number within ±(2^53-1)": "se necesita un número entre ±(2^53-1)",
     "line 1, column 1: a byte order mark; leave it out": "empieza por una marca de orden de bytes; quítala",
     "the top level": "el nivel superior",
     "Expecting value": "se esperaba un valor",
