@@ -88,7 +88,13 @@ class LocalSlack:
                 Shortcut("Gates", "gates", "global", "What waits for a decision"),
                 Shortcut("Gates here", "gates_here", "message", "What is open in this thread"),
             ],
-            commands=[Command("/gates", "What waits for a decision", "[list | show ID | decide ID | help]")],
+            commands=[
+                Command(
+                    "/gates",
+                    "What waits for a decision",
+                    "[list | show ID | decide ID | new TEXT | stop | help]",
+                )
+            ],
         )
 
     # running
