@@ -482,7 +482,7 @@ LIST_TITLES: Final[Mapping[str, str]] = {
     "decided": "What you decided",
     "undeliverable": "Undeliverable",
     "dead": "Not taken up",
-    "overview": "How much there is",
+    "overview": "Overview",
 }
 FILTERS: Final[Mapping[str, str]] = {
     "all": "Everything open",
@@ -514,16 +514,17 @@ LIST_EMPTY_UNSURE: Final = (
     "Nothing was found that waits for you, but askgate could not check all of it. Try again in a minute."
 )
 HELP: Final = """*What waits*
-• `/gates` or `/gates list` what is waiting for you (admins see all of it)
-• `/gates list mine`, `channel`, `expiring`, `asked`, `decided` or `host:NAME`
-• `/gates show ID` all about one gate; a beginning of the ID will do
-• `/gates decide ID` answer, approve or reject it right here
+• `/gates` or `/gates list`: what is waiting for you (for admins: all that waits)
+• `/gates list mine`, `channel`, `expiring`, `asked`, `decided` or `host:NAME`: other lists
+• `/gates show ID`: all about one gate; the beginning of the ID will do
+• `/gates decide ID`: answer, approve or reject it right here
 *For admins*
-• `/gates extend ID 2h` put its deadline off
-• `/gates reassign ID @somebody` let others decide it: people, user groups, `channel`
-• `/gates cancel ID [reason]` end it; with a run's ID all that is open there
-• `/gates resend ID` send its card again, at the end of its conversation
-• `/gates stats` how much there is; `/gates list undeliverable` or `dead` what went wrong
+• `/gates extend ID 2h`: put its deadline off
+• `/gates reassign ID @somebody`: let others decide it: people, user groups, `channel`
+• `/gates cancel ID [reason]`: end it; with a run's ID, all that is open there
+• `/gates resend ID`: send its card again, at the end of its conversation
+• `/gates stats`: how much there is
+• `/gates list undeliverable` or `dead`: what went wrong
 `/gates help` shows this."""
 OPEN_CARD: Final = "Open"
 DECIDE: Final = "Decide…"
@@ -533,6 +534,7 @@ REFRESH: Final = "Refresh"
 LOADING: Final = "Looking…"
 GATE_TITLE: Final = "One gate"
 EXTERNAL_ID: Final = "External id: "
+WHY: Final = "Why: "
 MANAGE: Final[Mapping[str, str]] = {
     "extend": "Extend…",
     "reassign": "Reassign…",
@@ -543,7 +545,7 @@ REQUEUE: Final = "Hand out again"
 REQUEUED: Final = "It is handed out to its host again, with the same decisions."
 MOVED: Final = "This was sent again: the card stands further down."
 RESENT: Final = "The card is sent again, and the old one taken away."
-STATS_TITLE: Final = "How much there is"
+STATS_TITLE: Final = "Overview"
 ADMINS_ONLY: Final = "Only askgate's admins may do this. Nothing was changed."
 CANNOT_VERIFY_ADMIN: Final = "askgate cannot verify now whether you are an admin. Try again in a minute."
 NO_SUCH_GATE: Final = "There is no such gate for you. `/gates list` shows what there is."
@@ -653,7 +655,9 @@ def count_undeliverable(count: int) -> str:
 
 
 def count_dead(count: int) -> str:
-    return f"*{count}* dead letter{'' if count == 1 else 's'}: not taken up by their hosts"
+    if count == 1:
+        return "*1* dead letter: not taken up by its host"
+    return f"*{count}* dead letters: not taken up by their hosts"
 
 
 # App Home

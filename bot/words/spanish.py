@@ -491,7 +491,7 @@ LIST_TITLES: Final[Mapping[str, str]] = {
     "decided": "Lo que has decidido",
     "undeliverable": "No entregado",
     "dead": "No recogido",
-    "overview": "Cuánto hay",
+    "overview": "Resumen",
 }
 FILTERS: Final[Mapping[str, str]] = {
     "all": "Todo lo pendiente",
@@ -526,16 +526,17 @@ LIST_EMPTY_UNSURE: Final = (
     " Inténtalo de nuevo en un minuto."
 )
 HELP: Final = """*Lo que espera*
-• `/gates` o `/gates list` lo que te está esperando (a los administradores, todo)
-• `/gates list mine`, `channel`, `expiring`, `asked`, `decided` o `host:NOMBRE`
-• `/gates show ID` todo sobre un gate; basta el comienzo del ID
-• `/gates decide ID` responderlo, aprobarlo o rechazarlo aquí mismo
+• `/gates` o `/gates list`: lo que te está esperando (a los administradores, todo)
+• `/gates list mine`, `channel`, `expiring`, `asked`, `decided` o `host:NOMBRE`: otras listas
+• `/gates show ID`: todo sobre un gate; basta el comienzo del ID
+• `/gates decide ID`: responderlo, aprobarlo o rechazarlo aquí mismo
 *Para administradores*
-• `/gates extend ID 2h` aplazar el plazo
-• `/gates reassign ID @alguien` que decidan otros: personas, grupos de usuarios, `channel`
-• `/gates cancel ID [motivo]` cancelarlo; con el ID de un run, todo lo pendiente en él
-• `/gates resend ID` volver a enviar su tarjeta, al final de la conversación
-• `/gates stats` cuánto hay; `/gates list undeliverable` o `dead` lo que ha fallado
+• `/gates extend ID 2h`: aplazar el plazo
+• `/gates reassign ID @alguien`: que decidan otros: personas, grupos de usuarios, `channel`
+• `/gates cancel ID [motivo]`: cancelarlo; con el ID de un run, todo lo pendiente en él
+• `/gates resend ID`: volver a enviar su tarjeta, al final de la conversación
+• `/gates stats`: cuánto hay
+• `/gates list undeliverable` o `dead`: lo que ha fallado
 `/gates help` muestra esto."""
 OPEN_CARD: Final = "Abrir"
 DECIDE: Final = "Decidir…"
@@ -545,6 +546,7 @@ REFRESH: Final = "Actualizar"
 LOADING: Final = "Buscando…"
 GATE_TITLE: Final = "Un gate"
 EXTERNAL_ID: Final = "Id externo: "
+WHY: Final = "Por qué: "
 MANAGE: Final[Mapping[str, str]] = {
     "extend": "Aplazar…",
     "reassign": "Reasignar…",
@@ -555,7 +557,7 @@ REQUEUE: Final = "Volver a entregar"
 REQUEUED: Final = "Se vuelve a entregar a su host, con las mismas decisiones."
 MOVED: Final = "Se ha vuelto a enviar: la tarjeta está más abajo."
 RESENT: Final = "La tarjeta se vuelve a enviar, y la anterior se retira."
-STATS_TITLE: Final = "Cuánto hay"
+STATS_TITLE: Final = "Resumen"
 ADMINS_ONLY: Final = "Esto solo pueden hacerlo los administradores de askgate. No se ha cambiado nada."
 CANNOT_VERIFY_ADMIN: Final = (
     "askgate no puede comprobar ahora si eres administrador. Inténtalo de nuevo en un minuto."
