@@ -103,14 +103,17 @@ def headed(page: Page) -> list[Block]:
 
 
 def item_blocks(item: Waiting, query: Query, *, admin: bool, ids: bool = True) -> list[Block]:
-    """One gate of a list: what it is, the facts (with ``ids``: also what a command calls it), what can be done."""
+    """One gate of a list: what it is, the facts, what can be done.
+
+    ``ids``: name what a command calls it; else, where there are buttons alone, who asks.
+    """
     gate = item.gate
     unseen = gate.decision.detail if gate.decision and gate.status == Outcome.UNDELIVERABLE else None
     why = item.run.error or unseen
     error = [note(words.WHY + cut(visible(why), ERROR_BYTES))] if why else []
     return [
         _headline(item.run, item.gate),
-        context(" · ".join([*_facts(item.run, item.gate), *([f"`{gate.id}`"] if ids else [])])),
+        context(" · ".join(_facts(item.run, item.gate, ids=ids))),
         *error,
         actions(f"{item.gate.id}/list", item_controls(item, query, admin=admin)),
     ]
@@ -194,12 +197,13 @@ def _parts(run: Run, gate: Gate) -> tuple[str, str]:
     return isolated(title) if title else "", f"{word}{glance(asked, room)}"
 
 
-def _facts(run: Run, gate: Gate) -> list[str]:
-    facts = [words.until(date(gate.deadline)) if gate.pending else settled_line(gate)]
+def _facts(run: Run, gate: Gate, *, ids: bool) -> list[str]:
+    facts = [] if ids else [words.asked_by(run.doc.owner, run.doc.host)]
+    facts.append(words.until(date(gate.deadline)) if gate.pending else settled_line(gate))
     if run.doc.requester:
         facts.append(words.asked_for(mention(run.doc.requester)))
     if card := card_of(run, gate):
         facts.append(f"<#{card.channel}>")
     if run.status in (RunStatus.FAILED, RunStatus.LOST):
         facts.append(words.not_taken_up())
-    return facts
+    return [*facts, f"`{gate.id}`"] if ids else facts

@@ -526,7 +526,7 @@ HELP: Final = """*What waits*
 • `/gates stats`: how much there is
 • `/gates list undeliverable` or `dead`: what went wrong
 `/gates help` shows this."""
-OPEN_CARD: Final = "Open"
+OPEN_CARD: Final = "Go to the card"
 DECIDE: Final = "Decide…"
 DETAILS: Final = "Details…"
 BACK: Final = "Show the list"

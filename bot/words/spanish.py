@@ -538,7 +538,7 @@ HELP: Final = """*Lo que espera*
 • `/gates stats`: cuánto hay
 • `/gates list undeliverable` o `dead`: lo que ha fallado
 `/gates help` muestra esto."""
-OPEN_CARD: Final = "Abrir"
+OPEN_CARD: Final = "Ir a la tarjeta"
 DECIDE: Final = "Decidir…"
 DETAILS: Final = "Detalles…"
 BACK: Final = "Ver la lista"
