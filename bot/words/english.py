@@ -411,7 +411,7 @@ RESPONSE_TITLE: Final = "General response"
 RESPONSE_LABEL: Final = "Your response to the whole request"
 RESPONSE_HINT: Final = "It goes to the agent instead of picks, or beside those you have made."
 DECLINE_TITLE: Final = "Decline to answer"
-DECLINE_LABEL: Final = "Why (if you like to say)"
+DECLINE_LABEL: Final = "Why"
 DECLINE_TEXT: Final = "The agent is told that you declined. It gets no answer."
 REASON_TITLE: Final = "Reject with reason"
 REASON_LABEL: Final = "Reason"
@@ -567,7 +567,7 @@ CANCEL_TITLE: Final = "Cancel this gate?"
 CANCEL_TEXT: Final = (
     "The agent is told that it was cancelled. It gets no answer, and nobody else can give one."
 )
-CANCEL_LABEL: Final = "Why (if you like to say)"
+CANCEL_LABEL: Final = "Why"
 BACK_OUT: Final = "Back"
 DONE_TITLE: Final = "Done"
 

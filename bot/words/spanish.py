@@ -414,7 +414,7 @@ RESPONSE_TITLE: Final = "Respuesta general"
 RESPONSE_LABEL: Final = "Tu respuesta a toda la solicitud"
 RESPONSE_HINT: Final = "Le llega al agente en lugar de las opciones, o junto a las que hayas elegido."
 DECLINE_TITLE: Final = "Declinar la respuesta"
-DECLINE_LABEL: Final = "Por qué (si quieres decirlo)"
+DECLINE_LABEL: Final = "Por qué"
 DECLINE_TEXT: Final = "El agente sabrá que has declinado. No recibe ninguna respuesta."
 REASON_TITLE: Final = "Rechazar con motivo"
 REASON_LABEL: Final = "Motivo"
@@ -583,7 +583,7 @@ CANCEL_TITLE: Final = "¿Cancelar este gate?"
 CANCEL_TEXT: Final = (
     "Se avisa al agente de que se ha cancelado. No recibe respuesta, y nadie más puede darla."
 )
-CANCEL_LABEL: Final = "Por qué (si quieres decirlo)"
+CANCEL_LABEL: Final = "Por qué"
 BACK_OUT: Final = "Volver"
 DONE_TITLE: Final = "Hecho"
 
