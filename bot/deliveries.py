@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 import structlog
-from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
@@ -19,14 +18,17 @@ OK: Final = 200
 LATER: Final = 503
 """Slack brings an event again: at once, after a minute, after five (Slack: Events API)."""
 
+Dispatch = Callable[[AsyncBoltRequest], Awaitable[BoltResponse]]
+
 log = structlog.get_logger(__name__)
 
 
 class Deliveries:
     """Takes requests for the app. What came over HTTP and what came over a socket goes the same way from here on."""
 
-    def __init__(self, app: AsyncApp, events: Events) -> None:
-        self._app = app
+    def __init__(self, dispatch: Dispatch, events: Events) -> None:
+        """``dispatch`` has a workspace's app do it."""
+        self._dispatch = dispatch
         self._events = events
         self._running: set[asyncio.Task[BoltResponse]] = set()
 
@@ -36,8 +38,7 @@ class Deliveries:
         It goes on to its end also when the caller is cancelled: Slack hangs up after 3 s.
         """
         event = asked.body.get("event_id") if asked.body.get("type") == "event_callback" else None
-        work: Coroutine[Any, Any, BoltResponse]
-        work = self._once(event, asked) if isinstance(event, str) else self._app.async_dispatch(asked)
+        work = self._once(event, asked) if isinstance(event, str) else self._at_once(asked)
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -49,6 +50,13 @@ class Deliveries:
             _, late = await asyncio.wait(set(self._running), timeout=grace_s)
             if late:
                 log.warning("deliveries.cut", count=len(late))
+
+    async def _at_once(self, asked: AsyncBoltRequest) -> BoltResponse:
+        try:
+            return await self._dispatch(asked)
+        except StoreUnavailable:
+            log.warning("delivery.store_away")
+            return BoltResponse(status=LATER, body="the store is away")
 
     async def _once(self, event: str, asked: AsyncBoltRequest) -> BoltResponse:
         """An event that was done already is only acknowledged. One that is being done, or that failed, comes again."""
@@ -63,7 +71,7 @@ class Deliveries:
             return BoltResponse(status=OK if word == "done" else LATER, body="")
         done = False
         try:
-            response = await self._app.async_dispatch(asked)
+            response = await self._at_once(asked)
             done = response.status == OK
         finally:
             try:

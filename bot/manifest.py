@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
 
+from bot.install import REDIRECT
 from bot.listeners.commands import COMMAND
 from bot.listeners.shortcuts import GATES, GATES_HERE
 from core.settings import SettingsError
@@ -23,6 +25,8 @@ def _for_each_kind(right: str) -> tuple[str, ...]:
 
 
 SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
+    "api.test": (),
+    "auth.teams.list": (),
     "auth.test": (),
     "chat.delete": ("chat:write",),
     "chat.getPermalink": (),
@@ -48,7 +52,9 @@ SCOPES: Final[Mapping[str, tuple[str, ...]]] = {
 EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "app_home_opened": (),
     "app_mention": ("app_mentions:read",),
+    "app_uninstalled": (),
     **{f"message.{kind}": (f"{kind}:history",) for kind in _CONVERSATIONS},
+    "tokens_revoked": (),
 }
 """The events that a listener of ours exists for, and the scopes that Slack wants to send them."""
 
@@ -62,13 +68,31 @@ def bot_scopes() -> list[str]:
     return sorted({"commands", *(scope for scopes in wanted for scope in scopes)})
 
 
-def manifest(url: str | None) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an app is made for beside how deliveries come.
+
+    ``redirect``: the public base URL to which Slack sends back who installs by OAuth, where deliveries come by Socket
+    Mode; ``org``: organisations may install it as a whole; ``rotation``: its tokens expire and are renewed, for good.
+    """
+
+    redirect: str | None = None
+    org: bool = False
+    rotation: bool = False
+
+
+PLAIN: Final = Wanted()
+
+
+def manifest(url: str | None, wanted: Wanted = PLAIN) -> dict[str, Any]:
     """The manifest for HTTP at a public base URL, or with None for Socket Mode."""
+    back = url or wanted.redirect
+    redirects = {"redirect_urls": [back + REDIRECT]} if back else {}
     address = {} if url is None else {"request_url": url + PATH}
     command = {
         "command": COMMAND,
         "description": "What waits for a decision",
-        "usage_hint": "[list | show ID | decide ID | help]",
+        "usage_hint": "[list | show ID | decide ID | new TEXT | stop | help]",
         "should_escape": True,
     }
     return {
@@ -100,21 +124,23 @@ def manifest(url: str | None) -> dict[str, Any]:
             ],
             "slash_commands": [command if url is None else {**command, "url": url + PATH}],
         },
-        "oauth_config": {"scopes": {"bot": bot_scopes()}},
+        "oauth_config": {**redirects, "scopes": {"bot": bot_scopes()}},
         "settings": {
             "event_subscriptions": {**address, "bot_events": list(EVENTS)},
             "interactivity": {"is_enabled": True, **address},
-            "org_deploy_enabled": False,
+            "org_deploy_enabled": wanted.org,
             "socket_mode_enabled": url is None,
-            "token_rotation_enabled": False,
+            "token_rotation_enabled": wanted.rotation,
         },
     }
 
 
-def written(url: str | None) -> str:
+def written(url: str | None, wanted: Wanted = PLAIN) -> str:
     """The manifest as YAML, to be pasted into “Create an app, from a manifest”."""
     how = "--socket" if url is None else f"--url {url}"
-    text: str = yaml.safe_dump(manifest(url), sort_keys=False, allow_unicode=True, width=100)
+    how += f" --redirect {wanted.redirect}" if wanted.redirect else ""
+    how += " --org" * wanted.org + " --rotation" * wanted.rotation
+    text: str = yaml.safe_dump(manifest(url, wanted), sort_keys=False, allow_unicode=True, width=100)
     return f"# Made by `askgate manifest {how}`.\n{text}"
 
 

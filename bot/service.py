@@ -12,27 +12,16 @@ from typing import Final, Literal
 import aiohttp
 import structlog
 from pydantic import SecretStr
-from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import words
-from bot.app import build_app
 from bot.deliveries import Deliveries
 from bot.door import Door
-from bot.listeners.home import HomeDrawing
-from bot.listeners.inbox import Inbox
-from bot.slack.attachments import Attachments
-from bot.slack.audience import Audience
-from bot.slack.client import TIMEOUT_S, Slack
-from bot.slack.delivery import Delivery
-from bot.slack.digests import Digests
-from bot.slack.directory import SlackDirectory
+from bot.slack.client import TIMEOUT_S
 from bot.slack.mending import mend_cards
-from bot.slack.notices import Notices
-from bot.slack.quiet import QuietHours
 from bot.slack.reachable import Reachable
-from bot.slack.reminders import Reminders
 from bot.socket import Socket
+from bot.tenancy import Tenancy, several, single
 from bot.web import Web
 from core.agenda import Handler, Worker
 from core.api.health import Check
@@ -43,7 +32,6 @@ from core.embedded import EmbeddedServer
 from core.ending import end
 from core.engine import ResumeEngine
 from core.errors import AskgateError, StoreUnavailable
-from core.hosts.config import HostsError, load_hosts
 from core.hosts.desks import Desks
 from core.hosts.door import HostDoor
 from core.record import Record
@@ -98,24 +86,14 @@ class Service:
         url = await self._redis_url()
         store, bell = await self._open_store(url)
         client = await stack.enter_async_context(slack_client(settings))
-        directory = SlackDirectory(client, pace=store.pace)
-        stack.push_async_callback(directory.close)
-        self.engine = ResumeEngine(
-            store,
-            bell,
-            admins=settings.admins,
-            default_channel=settings.default_channel,
-            fallback_channel=settings.fallback_channel,
-            default_timeout_s=settings.default_timeout_s,
-            home=await _home(client),
-            directory=directory,
-            callback_allow=settings.callback_allow,
-        )
-        desks = self._desks()
+        tenancy = await (several if settings.oauth else single)(settings, store, bell, client)
+        stack.push_async_callback(tenancy.close)
+        self.engine = tenancy.engine
+        desks = tenancy.desks
         stack.push_async_callback(desks.stop, settings.grace_s)
         if self._role in ("all", "worker"):
-            await self._start_worker(client, directory, desks)
-        await self._start_web(client, desks)
+            await self._start_worker(tenancy, desks)
+        await self._start_web(tenancy, client, desks)
 
     async def _redis_url(self) -> str:
         if self._settings.redis_url:
@@ -150,41 +128,23 @@ class Service:
         self._stack.push_async_callback(bell.stop)
         return store, bell
 
-    async def _start_worker(self, client: AsyncWebClient, directory: SlackDirectory, desks: Desks) -> None:
-        settings, store, slack = self._settings, self.engine.store, Slack(client, self.engine.store.pace)
+    async def _start_worker(self, tenancy: Tenancy, desks: Desks) -> None:
+        settings, store = self._settings, self.engine.store
         retention = Retention(store, runs_days=settings.retention_days, audit_days=settings.audit_days)
         await retention.keep_due()
-        audience = Audience(self.engine, directory)
-        notices = Notices(self.engine, slack, audience)
-        delivery = Delivery(self.engine, slack, audience, notices.note)
-        quiet = QuietHours(settings.quiet_hours, slack, store.clock)
-        drawing = HomeDrawing(self.engine, slack, Inbox(self.engine, slack))
         handlers: dict[str, Handler] = {
+            **tenancy.handlers,
             "escalate": self.engine.escalate,
-            "card": Attachments(self.engine, slack, delivery.card).card,
-            "remind": Reminders(self.engine, slack, quiet).remind,
-            "nudge": Digests(self.engine, slack, quiet).nudge,
-            "notice": notices.notice,
             "callback": Callbacks(self.engine).push,
             "follow": desks.follow,
             "trim": retention.trim,
-            "home": drawing.changed,
-            "person": drawing.draw,
         }
         self.worker = Worker(self.engine.store, self.engine.bell, handlers)
         self.worker.start()
         self._stack.push_async_callback(self.worker.stop, self._settings.grace_s)
         desks.start()
 
-    def _desks(self) -> Desks:
-        """One desk a host that ASKGATE_HOSTS names. Any number of processes may have one before the same host."""
-        settings = self._settings
-        try:
-            return Desks(self.engine, load_hosts(settings.hosts) if settings.hosts else [])
-        except HostsError as error:
-            raise SettingsError(f"ASKGATE_HOSTS: {error}") from None
-
-    async def _start_web(self, client: AsyncWebClient, desks: Desks) -> None:
+    async def _start_web(self, tenancy: Tenancy, client: AsyncWebClient, desks: Desks) -> None:
         """The HTTP port. A worker alone has one too, for health and metrics."""
         settings, checks = self._settings, self._checks(client)
         self.web = Web(self.engine, settings.bind, checks, self.worker)
@@ -192,8 +152,9 @@ class Service:
             self.web.serve_api(settings.api_keys)
             self.web.serve_hosts(HostDoor(desks, self.engine.store.events))
             secret = settings.slack_signing_secret
-            app = build_app(self.engine, client, signing_secret=secret.get_secret_value() if secret else None)
-            deliveries = Deliveries(app, self.engine.store.events)
+            deliveries = Deliveries(tenancy.dispatch, self.engine.store.events)
+            if tenancy.install:
+                self.web.serve_install(tenancy.install)
             if settings.slack_app_token:
                 checks["slack_socket"] = await self._connect_socket(
                     deliveries, client, settings.slack_app_token
@@ -221,7 +182,9 @@ class Service:
             if self.worker and self.worker.behind_ms > BEHIND_MS:
                 raise NotReady(f"the agenda is {self.worker.behind_ms // 1000} s behind")
 
-        return {"store": self.engine.store.ping, "agenda": agenda, "slack": Reachable(client)}
+        # where workspaces come and go, each has a token of its own
+        ask = (lambda: client.api_test()) if self._settings.oauth else (lambda: client.auth_test())
+        return {"store": self.engine.store.ping, "agenda": agenda, "slack": Reachable(ask)}
 
 
 @contextlib.asynccontextmanager
@@ -235,18 +198,6 @@ async def slack_client(settings: Settings) -> AsyncIterator[AsyncWebClient]:
             session=session,
             retry_handlers=[],
         )
-
-
-async def _home(client: AsyncWebClient) -> str:
-    """The team id of the workspace. Raises SettingsError when Slack does not know the token."""
-    try:
-        return str((await client.auth_test())["team_id"])
-    except SlackApiError as error:
-        raise SettingsError(f"SLACK_BOT_TOKEN: Slack says {error.response.get('error')}") from error
-    except (SlackClientError, aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise SettingsError(
-            f"SLACK_API_URL: {client.base_url} cannot be reached ({type(error).__name__})"
-        ) from error
 
 
 @contextlib.asynccontextmanager

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import aiohttp
 import structlog
-from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.deliveries import Deliveries
 from bot.link import LEAVE_S, Link
+from bot.slack.errors import TROUBLES
 from core.ending import end
 from core.settings import SettingsError
 
@@ -24,7 +25,6 @@ SHORT_S: Final = 5.0
 """A connection that did not live so long counts as one that could not be opened."""
 FIRST_WAIT_S: Final = 0.1
 LAST_WAIT_S: Final = 30.0
-_TROUBLES: Final = (SlackClientError, aiohttp.ClientError, TimeoutError, OSError)
 
 log = structlog.get_logger(__name__)
 
@@ -60,7 +60,7 @@ class Socket:
             first = await self._open()
         except SlackApiError as error:
             raise SettingsError(f"SLACK_APP_TOKEN: Slack says {error.response.get('error')}") from error
-        except _TROUBLES as error:
+        except TROUBLES as error:
             raise SettingsError(
                 f"SLACK_API_URL: {self._web.base_url} cannot be reached ({type(error).__name__})"
             ) from error
@@ -88,7 +88,7 @@ class Socket:
             if link is None:
                 try:
                     link = await self._open()
-                except _TROUBLES as error:
+                except TROUBLES as error:
                     failed += 1
                     wait_s = _asked_to_wait(error) or _wait(failed)
                     log.warning("socket.not_opened", error=_word(error), again_in_s=round(wait_s, 1))

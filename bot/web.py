@@ -8,6 +8,7 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from bot.door import Door
+from bot.install import Install
 from core.agenda import Worker
 from core.api.app import PREFIX, build_api
 from core.api.health import Check, build_health
@@ -44,6 +45,9 @@ class Web:
 
         self._app.router.add_post("/slack/events", door.handle)
         self._app.on_shutdown.append(closed)
+
+    def serve_install(self, install: Install) -> None:
+        self._app.add_routes(install.routes())
 
     def serve_api(self, keys: Mapping[str, SecretStr]) -> None:
         self._app.add_subapp(PREFIX, build_api(self._engine, keys, self._metrics))

@@ -29,6 +29,7 @@ from core.policy import Actor, Directory, Person, Policy, Principal, check_admin
 from core.runs import Run
 from core.store.codec import spliced
 from core.store.store import Store
+from core.workspaces import Workspaces
 
 STALE_TRIES = 5
 Item = dict[str, Any]
@@ -38,12 +39,22 @@ class Amendments:
     """Extends, reassigns, delegates and escalates. Admins, and keys (whoever has one runs askgate), may amend."""
 
     def __init__(
-        self, store: Store, *, admins: Sequence[str], home: str | None, directory: Directory
+        self,
+        store: Store,
+        *,
+        admins: Sequence[str],
+        home: str | None,
+        directory: Directory,
+        workspaces: Workspaces,
     ) -> None:
         self._store = store
         self._admins = admins
         self._home = home
         self._directory = directory
+        self._workspaces = workspaces
+
+    def _home_of(self, run: Run) -> str | None:
+        return run.doc.team or self._home
 
     async def extend(self, gate: str, seconds: int, *, by: Actor, via: str) -> Run:
         """Put a gate's deadline off by so many seconds; never to more than 30 days after it was opened.
@@ -67,7 +78,9 @@ class Amendments:
         """
 
         async def handed_over(run: Run, found: Gate) -> Item:
-            return await self._policy(run, found, tuple(deciders), found.votes, reason=None)
+            serving = await self._workspaces.serving(run.doc.team)
+            named = tuple(serving.principals(deciders))
+            return await self._policy(run, found, named, found.votes, reason=None)
 
         return await self._amend(gate, "gate.reassigned", handed_over, by=by, via=via, admin=True)
 
@@ -78,7 +91,11 @@ class Amendments:
         """
 
         async def in_their_stead(run: Run, found: Gate) -> Item:
-            own = {f"{by.team}:{by.user}", by.user} if by.team == self._home else {f"{by.team}:{by.user}"}
+            own = (
+                {f"{by.team}:{by.user}", by.user}
+                if by.team == self._home_of(run)
+                else {f"{by.team}:{by.user}"}
+            )
             others = [p for p in found.policy.deciders if p not in own]
             if len(others) == len(found.policy.deciders):
                 raise NotAllowed("Only somebody who is named as a decider can name another in their stead.")
@@ -137,7 +154,7 @@ class Amendments:
     ) -> Item:
         """The change to other deciders. Of these ``votes`` those are void whose person may decide no longer."""
         policy = gate.policy.model_copy(update={"deciders": deciders})
-        check_decidable(gate.doc, policy, run.doc, self._admins, home=self._home)
+        check_decidable(gate.doc, policy, run.doc, self._admins, home=self._home_of(run))
         void = [vote.by for vote in votes if not await self._may_decide(run, gate, policy, vote.by)]
         named = [by.model_dump() for by in void] or None
         return {
@@ -156,7 +173,7 @@ class Amendments:
                 approval=gate.doc.kind is Kind.APPROVAL,
                 approving=False,
                 requester=run.doc.requester,
-                home=self._home,
+                home=self._home_of(run),
                 channel=run.doc.place.channel if run.doc.place else None,
                 admins=self._admins,
                 directory=self._directory,

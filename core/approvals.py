@@ -56,6 +56,12 @@ def parse_args(value: object) -> dict[str, Any]:
     return dict(value)
 
 
+def loses_digits(number: int | float) -> bool:
+    """Whether a finite number is written as a whole number beyond ±(2^53-1), which many programs read as another."""
+    # a double this large is written without an exponent too, and would read back as such a whole number
+    return abs(number) > MAX_INT and (isinstance(number, int) or abs(number) < _EXPONENT_FROM)
+
+
 def _check(value: object, path: Path) -> None:
     match value:
         case None | bool():
@@ -84,8 +90,7 @@ def _check(value: object, path: Path) -> None:
 def _check_number(number: int | float, path: Path) -> None:
     if isinstance(number, float) and not math.isfinite(number):
         _refuse(f"{number} is no JSON number", path)
-    # A double this large is written without an exponent too, and would read back as such a whole number.
-    if abs(number) > MAX_INT and (isinstance(number, int) or abs(number) < _EXPONENT_FROM):
+    if loses_digits(number):
         _refuse("whole numbers beyond ±(2^53-1) lose digits in many programs; send it as text", path)
 
 

@@ -22,7 +22,8 @@ def places(run: Run) -> dict[int, Place]:
     """Where a run's card belongs at this moment, by number. A copy goes nowhere that a card stands already."""
     wanted: dict[int, Place] = {}
     if run.doc.place:
-        wanted[OWN] = run.doc.place
+        own = run.doc.place
+        wanted[OWN] = own.model_copy(update={"team": None}) if own.team else own
         if run.doc.fallback and refusal(run, OWN):
             wanted[FALLBACK] = Place(channel=run.doc.fallback)
     if run.escalated and run.doc.escalate and run.doc.escalate.place:

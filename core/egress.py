@@ -20,6 +20,8 @@ Allowed = IPv4Network | IPv6Network | str
 
 # RFC 6052: an IPv6 address that a gateway translates to the IPv4 address in its last four bytes
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# RFC 6890: all of it; Pythons before 3.11.10 and 3.12.4 take the most of it for public
+_PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")
 # what `inet_aton` takes for an address, and so do resolvers: "127.1", "0x7f000001", "2130706433"
 _OLD_FORM = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+)){0,3}")
 
@@ -109,6 +111,8 @@ def private_kind(address: Address) -> str | None:
             return private_kind(IPv4Address(address.packed[-4:]))
         if address.sixtofour is not None or address.teredo is not None or address.is_site_local:
             return "a reserved"
+    elif address in _PROTOCOLS:
+        return "a private"
     if address.is_unspecified or address.is_loopback:
         return "a loopback"
     if address.is_link_local:

@@ -4,49 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from core import approvals
 from core.amendments import Amendments
-from core.answers import Answer, check_answer
+from core.answers import Answer
+from core.batches import batch_answers, placed
 from core.bell import POLL_S, Bell, heard
-from core.clock import iso
 from core.deadletters import DeadLetters
-from core.diffs import diff
+from core.deciding import Decider, too_late
 from core.egress import AddressRefused, Allowed, Reach
 from core.errors import (
     AlreadySettled,
     ArgumentsChanged,
-    AskgateError,
     CannotVerify,
     CoverageMismatch,
-    Expired,
     IdempotencyKeyReused,
     Invalid,
     InvalidDecision,
     NotAllowed,
     NotFound,
     NotWaiting,
+    NoWorkspace,
     Overtaken,
     Refused,
 )
 from core.feed import Feed
-from core.gates import Action, Decision, Edit, Gate, Kind, Outcome, Vote, speaker
+from core.gates import Action, Decision, Gate, Outcome, speaker
 from core.ids import gate_id, new_run_id, new_token, partition_of, run_of
-from core.opening import check_decidable, gate_docs, run_doc
-from core.policy import Actor, Directory, NoDirectory, Person, check_allowed
+from core.opening import body_digest, callback_text, check_decidable, gate_docs, run_doc
+from core.policy import Actor, Directory, NoDirectory, Person
 from core.redaction import Redaction
 from core.requests import RunRequest
 from core.resumes import Resumes
 from core.runs import Run, RunStatus
-from core.store.codec import spliced
 from core.store.store import Store
-from core.strictjson import at
+from core.talks import Talks
+from core.workspaces import OneWorkspace, Serving, Workspaces
 
 STALE_TRIES = 5
 LIST_BATCH = 50
@@ -55,7 +51,8 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class ResumeEngine:
-    """The engine. ``home`` is the team id of the workspace served, once it is known.
+    """The engine. ``home`` is the team id of the workspace served, if it is one alone and known; else ``workspaces``
+    tells where a run takes place.
 
     ``directory`` looks up groups and channel members; the bot fills it. ``callback_allow`` are the hosts and networks
     that callbacks may reach although they are private.
@@ -70,17 +67,28 @@ class ResumeEngine:
     home: str | None = None
     directory: Directory = field(default_factory=NoDirectory)
     callback_allow: Sequence[Allowed] = ()
+    workspaces: Workspaces | None = None
     reach: Reach = field(init=False)
     resumes: Resumes = field(init=False)
     amendments: Amendments = field(init=False)
     dead_letters: DeadLetters = field(init=False)
     feed: Feed = field(init=False)
+    _decider: Decider = field(init=False)
+    talks: Talks = field(init=False)
 
     def __post_init__(self) -> None:
         self.reach = Reach(tuple(self.callback_allow))
         self.resumes = Resumes(self.store, self.bell)
         self.feed = Feed(self.store, self.bell)
-        self.amendments = Amendments(self.store, admins=self.admins, home=self.home, directory=self.directory)
+        self._decider = Decider(self.store, admins=self.admins, home=self.home, directory=self.directory)
+        self.talks = Talks(self.store)
+        self.amendments = Amendments(
+            self.store,
+            admins=self.admins,
+            home=self.home,
+            directory=self.directory,
+            workspaces=self.workspaces or OneWorkspace(self.home),
+        )
         self.dead_letters = DeadLetters(
             self.store, admins=self.admins, home=self.home, directory=self.directory
         )
@@ -90,6 +98,14 @@ class ResumeEngine:
         """What nobody should read, on any surface that the engine's callers show."""
         return self.store.record.redaction
 
+    def home_of(self, run: Run) -> str | None:
+        """The team id of the workspace (or organisation) that a run takes place in."""
+        return run.doc.team or self.home
+
+    def is_home(self, person: Person) -> bool:
+        """Whether somebody is of the one workspace; of several, the directory tells whose channels are whose."""
+        return self.home in (None, person.team)
+
     # opening
 
     async def suspend(
@@ -97,10 +113,11 @@ class ResumeEngine:
     ) -> tuple[Run, bool]:
         """Put a run in. Returns it and whether this call made it.
 
-        ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace, Invalid
-        (a callback that may not be called), IdempotencyKeyReused or StoreUnavailable; nothing is stored then.
+        ``owner`` is the name of the API key (or of the adapter) that opens it. Raises NobodyMayDecide, NoPlace,
+        NoWorkspace, Invalid (a callback that may not be called), IdempotencyKeyReused or StoreUnavailable; nothing is
+        stored then.
         """
-        once = (owner, idempotency_key, _body_digest(request)) if idempotency_key else None
+        once = (owner, idempotency_key, body_digest(request)) if idempotency_key else None
         return await self._suspend(request, owner, once)
 
     async def adopt(self, request: RunRequest, *, key: str) -> Run:
@@ -117,6 +134,7 @@ class ResumeEngine:
         """``once`` is (scope, key, digest of the body), for what may be put in only once."""
         if request.callback:
             self._check_callback(request.callback.url)
+        serving = await self._serving(request)
         scope = f"{once[0]} {once[1]}" if once else new_token()
         now_ms = self.store.clock.now_ms()
         run_id = new_run_id(zlib.crc32(scope.encode()) % self.store.partitions, now_ms)
@@ -127,10 +145,11 @@ class ResumeEngine:
             now_ms=now_ms,
             channel=self.default_channel,
             fallback=self.fallback_channel,
+            serving=serving,
         )
-        gates = gate_docs(doc, request)
+        gates = gate_docs(doc, request, serving)
         for gate in gates:
-            check_decidable(gate, gate.policy, doc, self.admins, home=self.home)
+            check_decidable(gate, gate.policy, doc, self.admins, home=serving.team)
         timeout_s = request.timeout_s or self.default_timeout_s
         due = {}
         if doc.remind_after_s and doc.place:
@@ -143,7 +162,7 @@ class ResumeEngine:
             deadline=doc.created_at + timeout_s * 1000,
             state=request.state,
             by={"key": owner},
-            callback=_callback(request),
+            callback=callback_text(request),
             due=due,
             idempotency=once,
             via=via,
@@ -151,6 +170,17 @@ class ResumeEngine:
         if word == "reused":
             raise IdempotencyKeyReused
         return await self.run(made), made == run_id
+
+    async def _serving(self, request: RunRequest) -> Serving:
+        """The workspace of a run; none for one that only keys decide. Raises NoWorkspace or StoreUnavailable."""
+        workspaces = self.workspaces or OneWorkspace(self.home)
+        placed = request.place or self.default_channel
+        try:
+            return await workspaces.serving(request.place.team if request.place else None)
+        except NoWorkspace:
+            if placed:
+                raise
+            return Serving(None, many=True)
 
     def _check_callback(self, url: str) -> None:
         try:
@@ -237,104 +267,17 @@ class ResumeEngine:
             for answer in answers:
                 if answer.index >= len(run.gates):
                     raise NotFound(f"There is no gate {gate_id(run_id, answer.index)}.")
-                items.append(await self._checked(run, answer, by, via, token, speaks_for))
+                items.append(await self._decider.item(run, answer, by, via, token, speaks_for))
             word, index, fresh = await self.store.decide(run, items, by=_said_by(by, speaks_for), via=via)
             if word == "missing" or (fresh is None and word != "stale"):
                 raise NotFound(f"There is no run {run_id}.")
             if fresh is not None and word in ("settled", "voted", "again"):
                 return fresh
             if fresh is not None and word != "stale":
-                raise await self._refused(fresh, fresh.gates[index], by, via, _too_late(fresh.gates[index]))
-        raise await self._refused(run, run.gates[index], by, via, ArgumentsChanged())
-
-    async def _checked(
-        self, run: Run, answer: Answer, by: Actor, via: str, token: str, speaks_for: Person | None
-    ) -> dict[str, Any]:
-        """Check one answer against the stored gate and make of it what the script takes."""
-        gate = run.gates[answer.index]
-        policy, approval = gate.policy, gate.doc.kind is Kind.APPROVAL
-        try:
-            if not gate.pending:
-                raise _too_late(gate)
-            await self._check_allowed(run, gate, by, approving=answer.action.approves, speaks_for=speaks_for)
-            values = check_answer(gate, answer)
-            digest = gate.digest if answer.digest is None else answer.digest
-            if approval and digest != gate.digest:
-                raise ArgumentsChanged
-        except Refused as refusal:
-            raise await self._refused(run, gate, by, via, refusal) from None
-        person: Actor = speaks_for or by
-        edit = self._edit(gate, person, values) if answer.action.approves and values is not None else None
-        if edit:
-            digest = edit.to_digest
-        vote = Vote(
-            action=answer.action,
-            by=person,
-            at=self.store.clock.now_ms(),
-            via=via,
-            token=token,
-            comment=(answer.comment or "").strip() or None,
-            digest=digest,
-        )
-        extra: dict[str, Any] = {"digest": digest} if approval else {"values": values}
-        item = {
-            "index": answer.index,
-            "rev": str(gate.rev),
-            "action": answer.action,
-            "outcome": answer.action.outcome,
-            "need": policy.need(answer.action.outcome == Outcome.APPROVED) if approval else 1,
-            # who speaks, and in whose name: one vote a key, and one a person
-            "speaker": speaker(by),
-            "person": speaker(person),
-            "token": token,
-            "vote": vote.model_dump_json(exclude_none=True),
-            "extra": spliced(extra),
-            "fields": spliced(
-                self.store.record.decided(
-                    gate.doc, digest=digest, values=None if approval else values, comment=vote.comment
+                raise await self._decider.refused(
+                    fresh, fresh.gates[index], by, via, too_late(fresh.gates[index])
                 )
-            ),
-        }
-        if edit:
-            item["edit"] = {
-                "args": json.dumps(values, ensure_ascii=False),
-                "record": edit.model_dump_json(),
-                "fields": spliced(
-                    self.store.record.edited(
-                        gate.doc, was=edit.from_digest, digest=edit.to_digest, args=values
-                    )
-                ),
-            }
-        return item
-
-    def _edit(self, gate: Gate, person: Actor, values: Any) -> Edit | None:
-        """What an approver changed; None if the arguments are the same after all."""
-        before, after = gate.digest or "", approvals.digest(values)
-        if before == after:
-            return None
-        return Edit(
-            by=person,
-            at=self.store.clock.now_ms(),
-            from_digest=before,
-            to_digest=after,
-            diff=diff(gate.arguments, values),
-        )
-
-    async def _check_allowed(
-        self, run: Run, gate: Gate, by: Actor, *, approving: bool, speaks_for: Person | None = None
-    ) -> None:
-        await check_allowed(
-            gate.policy,
-            by,
-            approval=gate.doc.kind is Kind.APPROVAL,
-            approving=approving,
-            requester=run.doc.requester,
-            home=self.home,
-            channel=run.doc.place.channel if run.doc.place else None,
-            admins=self.admins,
-            directory=self.directory,
-            speaks_for=speaks_for,
-        )
+        raise await self._decider.refused(run, run.gates[index], by, via, ArgumentsChanged())
 
     async def check_open(
         self, run: Run, gate: Gate, person: Person, *, via: str, approving: bool = False
@@ -346,38 +289,26 @@ class ResumeEngine:
         """
         try:
             if not gate.pending or gate.deadline <= self.store.clock.now_ms():
-                raise _too_late(gate)
-            await self._check_allowed(run, gate, person, approving=approving)
+                raise too_late(gate)
+            await self._decider.check_allowed(run, gate, person, approving=approving)
         except Refused as refusal:
-            raise await self._refused(run, gate, person, via, refusal) from None
+            raise await self._decider.refused(run, gate, person, via, refusal) from None
 
     async def overtaken(self, run: Run, gate: Gate, person: Person, *, via: str) -> Overtaken:
         """The refusal for somebody who saw other gates than there are: written down, and the card is drawn again."""
         refusal = Overtaken()
-        await self._refused(run, gate, person, via, refusal)
+        await self._decider.refused(run, gate, person, via, refusal)
         return refusal
 
     async def may_decide(self, run: Run, gate: Gate, by: Actor) -> bool:
         """Whether somebody is among those who may decide a gate. Raises CannotVerify."""
         try:
-            await self._check_allowed(run, gate, by, approving=False)
+            await self._decider.check_allowed(run, gate, by, approving=False)
         except CannotVerify:
             raise
         except NotAllowed:
             return False
         return True
-
-    async def _refused(self, run: Run, gate: Gate, by: Actor, via: str, refusal: Refused) -> Refused:
-        # whoever meets one of these clicked on something that the card should no longer offer
-        mend = via == "slack" and isinstance(refusal, AlreadySettled | Expired | ArgumentsChanged)
-        await self.store.refuse(run, gate.id, by=by.model_dump(), via=via, reason=refusal.slug, mend=mend)
-        refusal.extra.setdefault("run", run)
-        refusal.extra.setdefault("gate", gate)
-        return refusal
-
-    async def _note_refused(self, run: Run, by: Actor, via: str, refusal: type[AskgateError]) -> None:
-        """Write down a refusal that is about a whole run."""
-        await self.store.refuse(run, None, by=by.model_dump(), via=via, reason=refusal.slug)
 
     async def cancel(
         self, run_id: str, reason: str | None, *, by: Actor, via: str, index: int | None = None
@@ -392,7 +323,7 @@ class ResumeEngine:
         )
         if not await self._withdraw(run, Outcome.CANCELLED, reason, by=by, via=via, index=index):
             status = (await self.run(run_id)).status
-            await self._note_refused(run, by, via, NotWaiting)
+            await self._decider.note_refused(run, by, via, NotWaiting)
             raise NotWaiting(f"Nothing is pending there; the run is {status}.")
         return await self.run(run_id)
 
@@ -436,26 +367,18 @@ class ResumeEngine:
         """
         run = await self.run(run_id)
         if not run.open:
-            await self._note_refused(run, by, via, AlreadySettled)
+            await self._decider.note_refused(run, by, via, AlreadySettled)
             raise AlreadySettled(extra={"run": run})
-        wanted: dict[tuple[str, str], Gate] = {(g.doc.category, g.doc.tool_call_id): g for g in run.gates}
-        given: dict[tuple[str, str], dict[str, Any]] = {
-            (category, i): item for category, items in results.items() for i, item in items.items()
-        }
-        if wanted.keys() != given.keys():
-            await self._note_refused(run, by, via, CoverageMismatch)
-            raise CoverageMismatch(
-                extra={
-                    "missing": sorted(f"{c}.{i}" for c, i in wanted.keys() - given.keys()),
-                    "unexpected": sorted(f"{c}.{i}" for c, i in given.keys() - wanted.keys()),
-                }
-            )
-        answers = [_as_answer(wanted[place], item) for place, item in given.items()]
+        try:
+            answers = batch_answers(run, results)
+        except CoverageMismatch:
+            await self._decider.note_refused(run, by, via, CoverageMismatch)
+            raise
         try:
             return await self.decide_all(run_id, answers, by=by, via=via)
         except InvalidDecision as error:
             gate: Gate = error.extra["gate"]
-            raise _placed(error, gate.doc.category, gate.doc.tool_call_id) from None
+            raise placed(error, gate.doc) from None
 
     async def draft(self, gate: str, person: Person, picks: object | None) -> Run:
         """Keep what a person has picked but not submitted (None forgets it).
@@ -464,13 +387,13 @@ class ResumeEngine:
         """
         run, found = await self.gate(gate)
         try:
-            await self._check_allowed(run, found, person, approving=False)
+            await self._decider.check_allowed(run, found, person, approving=False)
         except Refused as refusal:
-            raise await self._refused(run, found, person, "slack", refusal) from None
+            raise await self._decider.refused(run, found, person, "slack", refusal) from None
         word = await self.store.draft(run, found.doc.index, speaker(person), picks)
         fresh, found = await self.gate(gate)
         if word != "kept":
-            raise await self._refused(fresh, found, person, "slack", _too_late(found))
+            raise await self._decider.refused(fresh, found, person, "slack", too_late(found))
         return fresh
 
     async def expire(self, run_id: str) -> int:
@@ -503,58 +426,9 @@ class ResumeEngine:
                             yield (made[run.id], gate.id), run, gate
 
 
-def _too_late(gate: Gate) -> Refused:
-    if gate.status in ("pending", Outcome.EXPIRED):
-        return Expired(f"The deadline passed at {iso(gate.deadline)}.")
-    return AlreadySettled(f"This was {gate.status} already.")
-
-
 def _said_by(by: Actor, speaks_for: Person | None) -> dict[str, Any]:
     said = by.model_dump()
     return said | {"for": speaks_for.model_dump()} if speaks_for else said
-
-
-def _placed(error: InvalidDecision, category: str, tool_call_id: str) -> InvalidDecision:
-    """The error with its places as they are in a batch: `calls.<id>.value…` instead of `values…`."""
-    names = {"values": "value", "comment": "reason" if category == "approvals" else "message"}
-    errors = [
-        {**item, "loc": [category, tool_call_id, names.get(item["loc"][0], item["loc"][0]), *item["loc"][1:]]}
-        for item in error.errors
-    ]
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    detail = f"{at(errors[0]['loc'])}: {errors[0]['msg']}{more}"
-    return InvalidDecision(detail, errors=errors, extra=error.extra)
-
-
-def _as_answer(gate: Gate, item: dict[str, Any]) -> Answer:
-    """One item of a batch, as the API has it (checked there for its form)."""
-    index = gate.doc.index
-    if gate.doc.kind is Kind.APPROVAL:
-        override = item.get("override_args")
-        values = None if override is None else {"override_args": override}
-        return Answer(index, Action(item["action"]), values, comment=item.get("reason"))
-    if item["status"] == "failed":
-        return Answer(index, Action(item.get("action", "decline")), comment=item["message"])
-    if gate.doc.kind is Kind.LINK:
-        return Answer(index, Action.ACCEPT)
-    action = Action.ACCEPT if gate.doc.kind is Kind.FORM else Action.ANSWER
-    return Answer(index, action, values=item["value"])
-
-
-def _callback(request: RunRequest) -> str | None:
-    """The callback as it is stored, beside the run and not in it: nothing that shows a run can show the secret."""
-    if request.callback is None:
-        return None
-    return json.dumps({"url": request.callback.url, "secret": request.callback.secret.get_secret_value()})
-
-
-def _body_digest(request: RunRequest) -> str:
-    # arguments given as text may nest as deep as canonical JSON goes, and the body around them one deeper
-    body = request.model_dump(mode="json")
-    if request.callback:
-        body["callback"]["secret"] = request.callback.secret.get_secret_value()
-    text = json.dumps(body, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 async def _batched(items: AsyncIterator[T], size: int) -> AsyncGenerator[list[T]]:

@@ -64,6 +64,12 @@ class NoPlace(Invalid):
     slug = "no-place"
 
 
+class NoWorkspace(Invalid):
+    """askgate is not installed in that workspace."""
+
+    slug = "no-workspace"
+
+
 class CoverageMismatch(Invalid):
     """The answers must cover every pending item, each in its own category, and nothing else."""
 

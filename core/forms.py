@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 
+from core.approvals import loses_digits
 from core.errors import Invalid
 
 MAX_FIELDS = 32
@@ -107,6 +108,14 @@ class FormField(_Model):
         for name, kinds in _BOUNDS.items():
             if getattr(self, name) is not None and self.kind not in kinds:
                 raise ValueError(f"{name} does not belong to a {self.kind} field")
+        for least, most in _PAIRS:
+            low, high = getattr(self, least), getattr(self, most)
+            if low is not None and high is not None and low > high:
+                raise ValueError(f"{least} is more than {most}: nothing fits")
+        if (self.min_length or 0) > MAX_VALUE_BYTES:
+            raise ValueError(f"min_length is more than the {MAX_VALUE_BYTES} bytes that a value may have")
+        if (self.min_items or 0) > max(len(self.options), 1):
+            raise ValueError("min_items is more than there are options")
         if self.default is not None and (problem := _CHECKS[self.kind](self, self.default)):
             raise ValueError(f"the default does not fit the field: {problem[1]}")
         return self
@@ -121,6 +130,7 @@ _BOUNDS: dict[str, tuple[FieldKind, ...]] = {
     "min_items": ("multi_select",),
     "max_items": ("multi_select",),
 }
+_PAIRS = (("min_length", "max_length"), ("minimum", "maximum"), ("min_items", "max_items"))
 
 
 # checking answers: each check gives the kind of error and a sentence, or None
@@ -186,6 +196,8 @@ def _number(field: FormField, value: object) -> Problem:
         return "type_invalid", "wanted a number"
     if field.kind == "integer" and isinstance(value, float) and not value.is_integer():
         return "type_invalid", "wanted a whole number"
+    if loses_digits(value):
+        return "type_invalid", "wanted a number within ±(2^53-1)"
     if field.minimum is not None and value < field.minimum:
         return "type_invalid", f"wanted at least {field.minimum:g}"
     if field.maximum is not None and value > field.maximum:
@@ -238,22 +250,32 @@ def _is_uri(value: str) -> bool:
         url = urlsplit(value)
     except ValueError:
         return False
-    return bool(url.scheme and (url.netloc or url.path)) and " " not in value
+    return bool(url.scheme and (url.netloc or url.path)) and not any(
+        char.isspace() or not char.isprintable() for char in value
+    )
+
+
+# RFC 3339, which JSON Schema means by these names; Python also takes ISO 8601's weeks and shortened forms
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DATE_TIME = re.compile(
+    rf"{_DATE.pattern}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]+)?(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})"
+)
 
 
 def _is_date(value: str) -> bool:
-    try:
-        date.fromisoformat(value)
-    except ValueError:
-        return False
-    return len(value) == len("2026-01-01")
+    return bool(_DATE.fullmatch(value)) and _is_moment(f"{value}T00:00:00Z")
 
 
 def _is_date_time(value: str) -> bool:
+    return _is_moment(value.upper())
+
+
+def _is_moment(value: str) -> bool:
     try:
-        return datetime.fromisoformat(value).tzinfo is not None and "T" in value.upper()
+        datetime.fromisoformat(value)
     except ValueError:
         return False
+    return bool(_DATE_TIME.fullmatch(value))
 
 
 _FORMATS: dict[Format, Callable[[str], bool]] = {

@@ -11,8 +11,10 @@ from ulid import ULID
 
 from core.errors import NotFound
 
-_RUN = re.compile(r"run_(\d{2,4})_([0-9A-HJKMNP-TV-Z]{26})")
-_GATE = re.compile(r"gate_(\d{2,4})_([0-9A-HJKMNP-TV-Z]{26})_(\d{1,3})")
+# a ULID has 128 bits, so the first of its 26 digits of 5 bits is at most 7
+_ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
+_RUN = re.compile(rf"run_([0-9]{{2,4}})_({_ULID})")
+_GATE = re.compile(rf"gate_([0-9]{{2,4}})_({_ULID})_(0|[1-9][0-9]{{0,2}})")
 
 
 def new_token() -> str:

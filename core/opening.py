@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 
-from core import approvals
 from core.errors import NobodyMayDecide, NoPlace
 from core.gates import Action, GateDoc, Kind
 from core.ids import gate_id
@@ -21,6 +22,7 @@ from core.requests import (
     RunRequest,
 )
 from core.runs import RunDoc
+from core.workspaces import ANYWHERE, Serving
 
 
 def run_doc(
@@ -31,29 +33,38 @@ def run_doc(
     now_ms: int,
     channel: str | None,
     fallback: str | None = None,
+    serving: Serving = ANYWHERE,
 ) -> RunDoc:
-    """The run's own part. ``channel`` is where its card goes if it names no place, ``fallback`` if that takes none."""
+    """The run's own part. ``channel`` is where its card goes if it names no place, ``fallback`` if that takes none;
+    both are channels of the default workspace."""
     pending = request.pending
+    if not serving.default:
+        channel = fallback = None
+    place = request.place or (Place(channel=channel) if channel else None)
+    escalate = request.escalate
+    if escalate and escalate.approvers is not None:
+        escalate = escalate.model_copy(update={"approvers": serving.principals(escalate.approvers)})
     return RunDoc(
         id=run_id,
         host=request.host,
         owner=owner,
         external_id=request.external_id,
         title=request.title,
-        place=request.place or (Place(channel=channel) if channel else None),
-        requester=request.requester,
+        place=place,
+        requester=serving.person(request.requester) if request.requester else None,
         created_at=now_ms,
         size=len(pending.calls) + len(pending.approvals),
         remind_after_s=tuple(sorted(set(request.remind_after_s))),
-        escalate=request.escalate,
+        escalate=escalate,
         fallback=fallback,
+        team=serving.team,
     )
 
 
-def gate_docs(doc: RunDoc, request: RunRequest) -> list[GateDoc]:
+def gate_docs(doc: RunDoc, request: RunRequest, serving: Serving = ANYWHERE) -> list[GateDoc]:
     """The run's gates: the calls in their order, then the approvals in theirs."""
-    responders = _responders(request.policy, doc.place)
-    approvers = _approvers(request.policy)
+    responders = _stored(_responders(request.policy, doc.place), serving)
+    approvers = _stored(_approvers(request.policy), serving)
     calls = [_call(doc, index, item, responders) for index, item in enumerate(request.pending.calls)]
     return calls + [
         _approval(doc, index, item, approvers)
@@ -97,7 +108,7 @@ def _approval(doc: RunDoc, index: int, item: ApprovalRequest, policy: Policy) ->
         tool_call_id=item.tool_call_id,
         tool_name=item.tool_name,
         args=item.args,
-        args_digest=approvals.digest(item.args),
+        args_digest=item.args_digest,
         reason=item.reason,
         risk=item.risk,
         policy=policy,
@@ -117,6 +128,10 @@ def _responders(asked: PolicyRequest, place: Place | None) -> Policy:
 def _approvers(asked: PolicyRequest) -> Policy:
     deciders = ("admins",) if asked.approvers is None else tuple(asked.approvers)
     return Policy(deciders=deciders, **asked.model_dump(exclude={"responders", "approvers"}))
+
+
+def _stored(policy: Policy, serving: Serving) -> Policy:
+    return policy.model_copy(update={"deciders": tuple(serving.principals(policy.deciders))})
 
 
 def check_decidable(
@@ -139,3 +154,20 @@ def check_decidable(
             f"Nobody could ever decide {gate.tool_call_id!r}: "
             f"name at least {need} {who}{besides} in the policy{or_admins}."
         )
+
+
+def callback_text(request: RunRequest) -> str | None:
+    """The callback as it is stored, beside the run and not in it: nothing that shows a run can show the secret."""
+    if request.callback is None:
+        return None
+    return json.dumps({"url": request.callback.url, "secret": request.callback.secret.get_secret_value()})
+
+
+def body_digest(request: RunRequest) -> str:
+    """What tells one body from another that comes under the same Idempotency-Key."""
+    # arguments given as text may nest as deep as canonical JSON goes, and the body around them one deeper
+    body = request.model_dump(mode="json")
+    if request.callback:
+        body["callback"]["secret"] = request.callback.secret.get_secret_value()
+    text = json.dumps(body, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -147,9 +148,14 @@ class ApprovalRequest(_Request):
         None, max_length=32, description="offers “Approve always”; what that saves, a sentence each"
     )
 
+    @cached_property
+    def args_digest(self) -> str:
+        """That of the arguments: of large ones it takes a second, while everybody else waits."""
+        return approvals.digest(self.args)
+
     @model_validator(mode="after")
     def _has_digest(self) -> Self:
-        approvals.digest(self.args)
+        self.args_digest  # noqa: B018  # raises for what has none
         return self
 
 
@@ -214,6 +220,8 @@ class RunRequest(_Request):
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
         quorum = self.policy.quorum
+        if self.escalate and self.escalate.place and self.escalate.place.team:
+            raise ValueError('"team" belongs into the run\'s own place: an escalation stays in its workspace')
         for item in self.pending.approvals:
             if item.always is not None and quorum > 1:
                 raise ValueError('"always" and a quorum of more than one do not go together')

@@ -26,7 +26,8 @@ class RunStatus(StrEnum):
 class RunDoc(BaseModel):
     """What never changes about a run. ``owner`` is the API key's name (or the adapter) that opened it.
 
-    ``fallback`` is the channel where its card goes if it cannot be shown in its place.
+    ``fallback`` is the channel where its card goes if it cannot be shown in its place. ``team`` is the workspace (or
+    the organisation) that it takes place in.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -42,6 +43,7 @@ class RunDoc(BaseModel):
     remind_after_s: tuple[int, ...] = ()
     escalate: Escalation | None = None
     fallback: str | None = None
+    team: str | None = None
 
 
 class CardFile(BaseModel):

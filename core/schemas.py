@@ -23,6 +23,16 @@ from referencing.exceptions import Unresolvable
 MAX_ERRORS = 20
 CHECK_S = 0.25
 """How long one check may take."""
+MAX_OBJECTS = 1_000
+"""Objects in a schema: whether it is one is checked without an eye on the time, in up to 1 ms an object."""
+MAX_PATTERN = 1_000
+"""Characters of a regular expression: compiling one cannot be stopped."""
+_UNBOUNDED = {
+    "patternProperties": "name the properties, or use propertyNames",
+    "unevaluatedProperties": "use additionalProperties",
+    "unevaluatedItems": "use items",
+}
+"""What the library checks without an eye on the time, and what to use in its place."""
 _TRIPPED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, regex.error)
 """What the library raises at a reference to what is no schema, and at numbers beyond a double's range."""
 
@@ -41,24 +51,42 @@ class _TooLong(Exception):
     """The check is not done in time."""
 
 
+class _Unbounded(Exception):
+    """The check could take any time."""
+
+
 def check_schema(schema: Mapping[str, Any]) -> None:
     """Raise ValueError for what is no JSON Schema, or none whose checks can be bounded.
 
     Whatever dialect its `$schema` names, a schema is taken as one of 2020-12.
     """
+    plain = _plain(schema)
     try:
-        Draft202012Validator.check_schema(_plain(schema))
+        _check_bounded(plain)
+        Draft202012Validator.check_schema(plain)
     except SchemaError as error:
         where = "/".join(map(str, error.absolute_path))
         raise ValueError(f"this is no JSON Schema: at {where or 'its top'}: {error.message[:300]}") from None
+    except _Unbounded as error:
+        raise ValueError(str(error)) from None
     except (*_TRIPPED, RecursionError) as error:
         raise ValueError(f"this is no JSON Schema: {error}") from None
-    for part in _objects(_plain(schema)):
-        # the library would go over to another dialect's checks, which know no bound; so do names by pattern
+
+
+def _check_bounded(schema: Mapping[str, Any]) -> None:
+    """Refuse a schema whose check, or the check of itself, could take any time."""
+    for number, part in enumerate(_objects(schema)):
+        if number == MAX_OBJECTS:
+            raise _Unbounded(f"a schema may have at most {MAX_OBJECTS} objects")
+        # the library would go over to another dialect's checks, which know no bound
         if isinstance(part.get("$schema"), str):
-            raise ValueError("$schema belongs to the top of a schema")
-        if isinstance(part.get("patternProperties"), Mapping):
-            raise ValueError("patternProperties are not taken: name the properties, or use propertyNames")
+            raise _Unbounded("$schema belongs to the top of a schema")
+        for name, instead in _UNBOUNDED.items():
+            if isinstance(part.get(name), Mapping | bool):
+                raise _Unbounded(f"{name} are not taken: {instead}")
+        pattern = part.get("pattern")
+        if isinstance(pattern, str) and len(pattern) > MAX_PATTERN:
+            raise _Unbounded(f"a pattern may have at most {MAX_PATTERN} characters")
 
 
 def check_against(schema: Mapping[str, Any], value: object) -> None:

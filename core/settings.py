@@ -24,6 +24,7 @@ from core.errors import AskgateError
 from core.policy import CHANNEL, GROUP, KEY, TEAM, USER
 from core.quiet import Quiet, parse_quiet
 from core.redaction import DEFAULT_FIELDS, PatternError, Patterns, Redaction, plain
+from core.sealing import key_of
 from core.strictjson import quoted
 
 ENV_FILE = Path(".env")
@@ -161,6 +162,19 @@ def _key_entries(text: str) -> Iterator[tuple[str, str]]:
             yield f"line {number} of the file", line
 
 
+def _encryption_keys(text: str) -> tuple[SecretStr, ...]:
+    """Keys, the first of which encrypts. Messages count them and show none."""
+    keys: list[SecretStr] = []
+    for where, entry in _key_entries(text):
+        try:
+            keys.append(SecretStr(key_of(entry.strip()).decode()))
+        except ValueError:
+            raise ValueError(f"{where} is no key") from None
+    if not keys:
+        raise ValueError("has no key")
+    return tuple(keys)
+
+
 def _admins(text: str) -> tuple[str, ...]:
     admins = tuple(_parts(text))
     for admin in admins:
@@ -258,6 +272,12 @@ class Settings(BaseSettings):
     slack_bot_token: Annotated[
         SecretStr | None, _matching(r"xoxb-[!-~]+", 'does not begin with "xoxb-", or has blanks in it')
     ] = Field(None, description='the bot token of the app, "xoxb-…" (app settings, OAuth & Permissions)')
+    slack_client_id: Annotated[str | None, _matching(r"[0-9]+\.[0-9]+", "is no client id")] = Field(
+        None, description='the client id of the app, such as "1234567890.1234567890" (Basic Information)'
+    )
+    slack_client_secret: Annotated[SecretStr | None, _matching(r"[!-~]+", "has blanks in it")] = Field(
+        None, description="the client secret of the app (app settings, Basic Information)"
+    )
     slack_signing_secret: Annotated[SecretStr | None, _matching(r"[!-~]+", "has blanks in it")] = Field(
         None, description="the signing secret of the app (app settings, Basic Information)"
     )
@@ -300,6 +320,14 @@ class Settings(BaseSettings):
         description=f'"name=secret[,name=secret]" or "@file" with one a line, secrets of {MIN_SECRET} or more'
         " characters, no name or secret twice",
     )
+    encryption_keys: Annotated[tuple[SecretStr, ...], _from_text(_encryption_keys)] = Field(
+        (),
+        description='"key[,key]" or "@file" with one a line: 32 bytes each in URL-safe base64'
+        " (openssl rand -base64 32 | tr +/ -_), of which the first encrypts and all decrypt",
+    )
+    default_team: Annotated[str | None, _matching(TEAM, "is no team id")] = Field(
+        None, description='the id of a workspace, "T…", or of an organisation, "E…"'
+    )
     callback_allow: Annotated[tuple[IPv4Network | IPv6Network | str, ...], _from_text(_reachable)] = Field(
         (), description='host names, addresses and networks, such as "localhost,10.0.0.0/8"'
     )
@@ -334,6 +362,11 @@ class Settings(BaseSettings):
     grace_s: float = Field(
         10, ge=0, le=600, allow_inf_nan=False, description="how long a stop waits for work: 0 to 600 seconds"
     )
+
+    @property
+    def oauth(self) -> bool:
+        """Whether workspaces install askgate by themselves, instead of one whose bot token is set."""
+        return self.slack_client_id is not None
 
     @property
     def redaction(self) -> Redaction:
@@ -386,13 +419,32 @@ def _names_in(env_file: Path) -> list[str]:
 
 
 def _check_slack(settings: Settings) -> None:
-    if settings.slack_bot_token is None:
+    if settings.oauth:
+        _check_oauth(settings)
+    elif settings.slack_bot_token is None:
         raise _missing("SLACK_BOT_TOKEN")
     if settings.slack_signing_secret is None and settings.slack_app_token is None:
         socket_mode = f"or for Socket Mode SLACK_APP_TOKEN, {_wanted('SLACK_APP_TOKEN')}"
         raise SettingsError(f"{_missing('SLACK_SIGNING_SECRET')}; {socket_mode}")
     if not settings.api_keys:
         raise _missing("ASKGATE_API_KEYS")
+
+
+def _check_oauth(settings: Settings) -> None:
+    if settings.slack_bot_token is not None:
+        raise SettingsError(
+            "SLACK_BOT_TOKEN: set beside SLACK_CLIENT_ID; wanted one of them: a bot token for one workspace, or OAuth"
+        )
+    if settings.slack_client_secret is None:
+        raise _missing("SLACK_CLIENT_SECRET")
+    if not settings.encryption_keys:
+        raise _missing("ASKGATE_ENCRYPTION_KEYS")
+    for admin in settings.admins:
+        if ":" not in admin:
+            raise SettingsError(
+                f"ASKGATE_ADMINS: {quoted(admin)} is of no workspace; wanted people with their teams, such as"
+                ' "T012AB3CD:U012AB3CD", for with OAuth there may be several'
+            )
 
 
 def _wanted(name: str) -> str:

@@ -231,9 +231,8 @@ class World:
             or (gate.approval and wanted and not comment.strip())
         ):
             why.add("invalid")
-        if gate.approval and (
-            word.seen == "other" or (word.seen == "first" and gate.args != gate.first_args)
-        ):
+        other = word.seen == "other" or (word.seen == "first" and gate.args != gate.first_args)
+        if gate.approval and other and (word.edit is None or word.edit != gate.args):
             why.add("arguments-changed")
         return why
 

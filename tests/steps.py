@@ -59,6 +59,8 @@ WORDS: dict[str, list[Word]] = {
         Word("deny", seen="first"),
         *(Word("approve", {"override_args": edit}, edit=edit) for edit in ({"path": "/a"}, {"path": "/b"})),
         Word("approve", {"override_args": {"path": "/c"}}, edit={"path": "/c"}, comment="rather this"),
+        Word("approve", {"override_args": {"path": "/a"}}, edit={"path": "/a"}, seen="first"),
+        Word("approve", {"override_args": {"path": "/b"}}, edit={"path": "/b"}, seen="other"),
         Word("approve", {"override_args": {"path": 5}}, edit={"path": 5}, fits=False),
         Word("approve", True, fits=False),
         Word("deny", {"override_args": {"path": "/a"}}, fits=False),

@@ -134,7 +134,7 @@ def uncut(text: str, seen: str) -> bool:
 
 
 def chunks(text: str, most: int) -> list[str]:
-    """The whole text in pieces of at most ``most`` bytes, cut at ends of lines, else of words, if that wastes little."""
+    """The whole text in pieces of at most ``most`` bytes, cut behind lines, else words, where that wastes little."""
     found, start = [], 0
     while start < len(text):
         piece = _head(text[start : start + most], most, size) or text[start]

@@ -60,7 +60,7 @@ class DemoAgent:
         return bool(found["gates"])
 
     async def _begin(self) -> None:
-        thread_ts = await self._say(GREETING)
+        thread_ts = await self.say(GREETING)
         await self._ask("begin-" + thread_ts, {"step": "scope", "thread_ts": thread_ts, "known": {}})
 
     async def _go_on(self, *, wait_s: int) -> int:
@@ -76,7 +76,7 @@ class DemoAgent:
         results = run["results"]
         result = next(iter({**results["calls"], **results["approvals"]}.values()))
         said, following = self._react(state, result)
-        await self._say(said, state["thread_ts"])
+        await self.say(said, state["thread_ts"])
         if following:
             await self._ask(f"after-{run['id']}", {**state, "step": following})
 
@@ -129,7 +129,7 @@ class DemoAgent:
         }
         return {"calls": [], "approvals": [approval]}
 
-    async def _say(self, text: str, thread_ts: str | None = None) -> str:
+    async def say(self, text: str, thread_ts: str | None = None) -> str:
         """Say something in Slack. What people wrote is part of it, so none of it may make markup."""
         body = {"channel": self._channel, "text": _escaped(text), "mrkdwn": False}
         body |= {"thread_ts": thread_ts} if thread_ts else {}

@@ -19,6 +19,7 @@ from bot.listeners.admin import Admin, Unreadable, admin_word
 from bot.listeners.lists import Lists
 from bot.listeners.people import person_of
 from bot.listeners.spoken import Spoken, channel_in, near_list, spoken, written
+from bot.listeners.talk import Talk
 from core.engine import ResumeEngine
 from core.errors import AskgateError, NotFound, StoreUnavailable
 from core.gates import Gate
@@ -36,18 +37,21 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A command: by whom, in which conversation, and what."""
+    """A command: by whom, in which conversation, and what. ``text`` is what is behind the verb, as it came."""
 
     person: Person
+    team: str
     channel: str
     said: Spoken
+    text: str
 
 
 class Gates:
     """Answers the command privately. One method a verb; each returns a page, or a sentence."""
 
-    def __init__(self, engine: ResumeEngine, lists: Lists, admin: Admin) -> None:
+    def __init__(self, engine: ResumeEngine, lists: Lists, admin: Admin, talk: Talk) -> None:
         self._engine = engine
+        self._talk = talk
         self._lists = lists
         self._admin = admin
         self._verbs: dict[str, Callable[[Asked], Awaitable[Page | str]]] = {
@@ -59,6 +63,8 @@ class Gates:
             "extend": self._extend,
             "reassign": self._reassign,
             "resend": self._resend,
+            "new": self._new,
+            "stop": self._stop,
             "stats": self._stats,
             "help": self._help,
         }
@@ -68,7 +74,10 @@ class Gates:
 
     async def handle(self, ack: AsyncAck, command: dict[str, Any]) -> None:
         person = person_of(command)
-        asked = Asked(person, str(command.get("channel_id") or ""), spoken(str(command.get("text") or "")))
+        text = str(command.get("text") or "").strip()
+        _, _, behind = text.replace("\n", " \n", 1).partition(" ")
+        channel = str(command.get("channel_id") or "")
+        asked = Asked(person, str(command["team_id"]), channel, spoken(text), behind.strip())
         try:
             answer = await self._verbs[asked.said.verb](asked)
         except StoreUnavailable:
@@ -113,6 +122,14 @@ class Gates:
 
     async def _unknown(self, asked: Asked) -> Page | str:
         return f"{words.unknown_word(_quoted(asked.said.gate), asked.said.nearest)}\n{words.HELP}"
+
+    # talking
+
+    async def _new(self, asked: Asked) -> Page | str:
+        return await self._talk.new(asked.person, asked.channel, asked.text, asked.team)
+
+    async def _stop(self, asked: Asked) -> Page | str:
+        return await self._talk.stop(asked.person, asked.channel)
 
     # amending
 

@@ -125,7 +125,7 @@ class Inbox:
             return True
         channels = {card.channel for card in run.cards if card.ts and card.channel[0] in "CG"}
         for channel in sorted(channels):
-            if person.team == self._engine.home and await self._engine.directory.in_channel(channel, person):
+            if self._engine.is_home(person) and await self._engine.directory.in_channel(channel, person):
                 return True
         return False
 
@@ -224,7 +224,7 @@ class Inbox:
     async def _is_in(self, search: _Search, channel: str) -> bool:
         try:
             return search.admin or (
-                search.person.team == self._engine.home
+                self._engine.is_home(search.person)
                 and await self._engine.directory.in_channel(channel, search.person)
             )
         except CannotVerify:
@@ -292,8 +292,8 @@ class Inbox:
             for task in late:
                 task.cancel()
         urls = [self._links.get((card.channel, card.ts)) if card else None for card in cards]
-        home, admins = self._engine.home, self._engine.admins
-        theirs = [may_wait_for(run, gate, person, home=home, admins=admins) for run, gate in found]
+        home_of, admins = self._engine.home_of, self._engine.admins
+        theirs = [may_wait_for(run, gate, person, home=home_of(run), admins=admins) for run, gate in found]
         return tuple(
             Waiting(run, gate, url, mine) for (run, gate), url, mine in zip(shown, urls, theirs, strict=True)
         )

@@ -19,6 +19,7 @@ from bot.cards.drafts import Entry, load_draft
 from bot.cards.offer import LEAVE, USE, Open, offer_blocks, open_questions
 from bot.listeners.people import person_of, word_for
 from bot.listeners.said import said
+from bot.listeners.talk import Talk
 from bot.slack.client import Slack
 from bot.slack.errors import SlackBusy, SlackGone, SlackRefused
 from core.engine import ResumeEngine
@@ -88,9 +89,10 @@ def _asks_the_bot(reply: Reply, body: Mapping[str, Any]) -> bool:
 class Replies:
     """Offers, and what becomes of them."""
 
-    def __init__(self, engine: ResumeEngine, slack: Slack) -> None:
+    def __init__(self, engine: ResumeEngine, slack: Slack, talk: Talk) -> None:
         self._engine = engine
         self._slack = slack
+        self._talk = talk
 
     def register(self, app: AsyncApp) -> None:
         app.event("message")(self.heard)
@@ -99,7 +101,9 @@ class Replies:
     # a reply
 
     async def heard(self, event: dict[str, Any], body: dict[str, Any]) -> None:
-        """Offer to use a reply as an answer, if its writer may give one there."""
+        """Offer to use a reply as an answer, if its writer may give one there. In a DM it may be for an agent."""
+        if await self._talk.written(event, body):
+            return
         reply = Reply.of(event, str(body.get("team_id")))
         if reply is None or not reply.text or _asks_the_bot(reply, body):
             return

@@ -9,7 +9,19 @@ from typing import Final
 
 from core.policy import CHANNEL, GROUP, KEY, TEAM, USER
 
-VERBS: Final = ("list", "show", "cancel", "extend", "reassign", "resend", "decide", "stats", "help")
+VERBS: Final = (
+    "list",
+    "show",
+    "cancel",
+    "extend",
+    "reassign",
+    "resend",
+    "decide",
+    "new",
+    "stop",
+    "stats",
+    "help",
+)
 LISTS: Final = ("mine", "channel", "expiring", "asked", "decided", "undeliverable", "dead", "all")
 """The words behind `list` that take nothing more, but for a channel that may follow `channel`."""
 
@@ -46,7 +58,7 @@ def spoken(text: str) -> Spoken:
     if word not in VERBS:
         near = difflib.get_close_matches(word, VERBS, 1, 0.6)
         return Spoken("", verb, rest, near[0] if near else "")
-    if word in ("list", "stats", "help"):
+    if word in ("list", "new", "stop", "stats", "help"):
         return Spoken(word, rest=rest)
     gate, _, rest = rest.partition(" ")
     return Spoken(word, gate, rest)

@@ -270,7 +270,7 @@ class Acts:
         """Run a slash command in a conversation."""
         user = self._user(user_id)
         channel = self._channel(user, channel_id)
-        apps = self.world.apps.values()
+        apps = self.world.apps_of(user.id)
         found = next(((a, c) for a in apps for c in a.commands if c.command == command), None)
         if found is None:
             return Done(False, error=f"{command} is not a valid command")
@@ -299,7 +299,7 @@ class Acts:
         app = next(
             (
                 app
-                for app in self.world.apps.values()
+                for app in self.world.apps_of(user.id)
                 if any(s.callback_id == callback_id and s.type == kind for s in app.shortcuts)
             ),
             None,

@@ -120,7 +120,7 @@ class Browser:
         world = self.world
         channels = list(world.channels_of(user))
         top = world.top_view(user)
-        homes = (world.home(user, app.id) for app in world.apps.values())
+        homes = (world.home(user, app.id) for app in world.apps_of(user))
         home = next((view for view in homes if view is not None), None)
         return {
             "team": {"id": TEAM, "name": world.teams[TEAM]},
@@ -150,7 +150,7 @@ class Browser:
             "home": payloads.view_json(world, home) if home else None,
             "commands": [
                 {"command": c.command, "description": c.description, "usage": c.usage}
-                for app in world.apps.values()
+                for app in world.apps_of(user)
                 for c in app.commands
             ],
             "shortcuts": [
@@ -161,7 +161,7 @@ class Browser:
                     "type": item.type,
                     "description": item.description,
                 }
-                for app in world.apps.values()
+                for app in world.apps_of(user)
                 for item in app.shortcuts
             ],
             "rev": world.sights.rev,
@@ -246,7 +246,7 @@ class Browser:
         return {"ok": True, "ts": message.ts}
 
     async def _home(self, body: Json, user: str) -> Json:
-        return _told(self.acts.open_home(user, next(iter(self.world.apps.values()))))
+        return _told(self.acts.open_home(user, self.world.apps_of(user)[0]))
 
     async def _shortcut(self, body: Json, user: str) -> Json:
         on = (body["channel"], body["ts"]) if "ts" in body else None

@@ -59,7 +59,7 @@ class Courier:
 
     def event(self, app: App, event: Json) -> None:
         """Deliver an event in the background, with retries, if the app subscribes to its type."""
-        if not self._subscribed(app, event) or (app.request_url is None and not self.links.knows(app.id)):
+        if not self._subscribed(app, event) or (app.request_url is None and not self.links.knows(app.api_id)):
             return
         task = asyncio.get_running_loop().create_task(
             self._deliver(app, payloads.event_json(self.world, app, event))
@@ -114,11 +114,11 @@ class Courier:
             reason = reasons.get(reply.error, "http_error")
 
     def _by_socket(self, app: App) -> bool:
-        return app.request_url is None or bool(self.links.open_links(app.id))
+        return app.request_url is None or bool(self.links.open_links(app.api_id))
 
     async def _link(self, app: App, envelope: Json) -> Reply:
         try:
-            return Reply(body=await self.links.send(app.id, envelope, self.ack_within_s))
+            return Reply(body=await self.links.send(app.api_id, envelope, self.ack_within_s))
         except NoLink:
             return Reply(error="no_answer")
 

@@ -29,12 +29,12 @@ def message_json(world: World, message: Message, *, metadata: bool = False) -> J
     }
     if message.app is not None:
         app = world.apps[message.app]
-        body |= {"bot_id": app.bot_id, "app_id": app.id}
+        body |= {"bot_id": app.bot_id, "app_id": app.api_id}
         body["bot_profile"] = {
             "id": app.bot_id,
-            "app_id": app.id,
+            "app_id": app.api_id,
             "name": app.name,
-            "team_id": TEAM,
+            "team_id": author.team,
             "deleted": False,
         }
     if message.blocks:
@@ -67,7 +67,8 @@ def message_json(world: World, message: Message, *, metadata: bool = False) -> J
 def view_json(world: World, view: View) -> Json:
     app = world.apps[view.app]
     return {
-        "id": view.id, "team_id": TEAM, "app_id": app.id, "app_installed_team_id": TEAM, "bot_id": app.bot_id,
+        "id": view.id, "team_id": app.team or world.users[view.user].team, "app_id": app.api_id,
+        "app_installed_team_id": app.place, "bot_id": app.bot_id,
         "private_metadata": "", "callback_id": "", "external_id": "", "title": None, "submit": None,
         "close": None, "clear_on_close": False, "notify_on_close": False,
         **view.body,
@@ -100,11 +101,11 @@ def _offset(world: World, user: User) -> int:
 
 def channel_json(world: World, channel: Channel, user: str) -> Json:
     """A conversation as `user` meets it in conversations.info and its lists."""
-    foreign = sorted({world.users[member].team for member in channel.members} - {TEAM})
+    foreign = sorted({world.users[member].team for member in channel.members} - {channel.team})
     body: Json = {
         "id": channel.id, "created": channel.created, "is_im": channel.kind == "dm",
         "is_archived": channel.archived, "is_ext_shared": bool(foreign), "is_org_shared": False,
-        "context_team_id": TEAM,
+        "context_team_id": channel.team,
     }  # fmt: skip
     if foreign:
         body["connected_team_ids"] = foreign
@@ -121,13 +122,22 @@ def channel_json(world: World, channel: Channel, user: str) -> Json:
 def _from(world: World, app: App, user: User) -> Json:
     return {
         "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team},
-        "api_app_id": app.id,
+        "api_app_id": app.api_id,
         "token": TOKEN,
-        "team": {"id": TEAM, "domain": world.teams[TEAM].lower()},
-        "enterprise": None,
-        "is_enterprise_install": False,
+        "team": _team(world, app.team),
+        "enterprise": _enterprise(world, app),
+        "is_enterprise_install": bool(app.enterprise),
         "trigger_id": world.trigger(app, user.id),
     }
+
+
+def _team(world: World, team: str) -> Json | None:
+    """A workspace; null where an app is installed in all of an organisation (Slack: org-ready apps)."""
+    return {"id": team, "domain": world.teams[team].lower()} if team else None
+
+
+def _enterprise(world: World, app: App) -> Json | None:
+    return {"id": app.enterprise, "name": world.orgs[app.enterprise][0]} if app.enterprise else None
 
 
 def message_action_json(
@@ -169,7 +179,7 @@ def view_action_json(world: World, app: App, user: User, view: View, action: Jso
 
 def view_submission_json(world: World, app: App, user: User, view: View) -> Json:
     # For a stranger this is the stranger's own team; the view says where the app is installed.
-    team = {"id": user.team, "domain": world.teams[user.team].lower()}
+    team = None if app.enterprise else _team(world, user.team)
     return {
         "type": "view_submission",
         **_from(world, app, user),
@@ -212,16 +222,17 @@ def command_form(
 ) -> dict[str, str]:
     return {
         "token": TOKEN,
-        "team_id": TEAM,
-        "team_domain": world.teams[TEAM].lower(),
+        "team_id": app.team or user.team,
+        "team_domain": world.teams[app.team or user.team].lower(),
+        **({"enterprise_id": app.enterprise} if app.enterprise else {}),
         "channel_id": channel.id,
         "channel_name": channel.name or "directmessage",
         "user_id": user.id,
         "user_name": user.name,
         "command": command,
         "text": text,
-        "api_app_id": app.id,
-        "is_enterprise_install": "false",
+        "api_app_id": app.api_id,
+        "is_enterprise_install": "true" if app.enterprise else "false",
         "response_url": world.response_url(app, user.id, channel.id),
         "trigger_id": world.trigger(app, user.id),
     }
@@ -229,11 +240,18 @@ def command_form(
 
 def event_json(world: World, app: App, event: Json) -> Json:
     """The envelope that the Events API puts around `event`."""
+    author = world.users.get(str(event.get("user")))
+    team = app.team or (author.team if author else world.orgs[app.enterprise][1][0])
     return {
         "token": TOKEN,
-        "team_id": TEAM,
-        "context_team_id": TEAM,
-        "api_app_id": app.id,
+        "team_id": team,
+        "context_team_id": team,
+        **(
+            {"enterprise_id": app.enterprise, "context_enterprise_id": app.enterprise}
+            if app.enterprise
+            else {}
+        ),
+        "api_app_id": app.api_id,
         "event": event,
         "type": "event_callback",
         "event_id": f"Ev{secrets.token_hex(5).upper()}",
@@ -241,19 +259,19 @@ def event_json(world: World, app: App, event: Json) -> Json:
         "is_ext_shared_channel": _shared(world, event.get("channel")),
         "authorizations": [
             {
-                "enterprise_id": None,
-                "team_id": TEAM,
+                "enterprise_id": app.enterprise or None,
+                "team_id": app.team or None,
                 "user_id": app.bot_user,
                 "is_bot": True,
-                "is_enterprise_install": False,
+                "is_enterprise_install": bool(app.enterprise),
             }
         ],
     }
 
 
 def _shared(world: World, channel: str | None) -> bool:
-    members = world.channels[channel].members if channel else []
-    return any(world.users[member].team != TEAM for member in members)
+    found = world.channels.get(channel) if channel else None
+    return any(world.users[member].team != found.team for member in found.members) if found else False
 
 
 def message_event(world: World, message: Message) -> Json:

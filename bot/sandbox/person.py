@@ -174,7 +174,7 @@ class Person:
     # finding things on the screen
 
     def _first_app(self) -> App:
-        return next(iter(self._world.apps.values()))
+        return self._world.apps_of(self.id)[0]
 
     def _open(self) -> View:
         view = self._world.top_view(self.id)

@@ -19,6 +19,7 @@ from bot.sandbox.door import same_origin
 from bot.sandbox.faults import Fault
 from bot.sandbox.files import FileRoutes
 from bot.sandbox.links import Links
+from bot.sandbox.oauth import Consent
 from bot.sandbox.person import Person
 from bot.sandbox.responses import ResponseUrls
 from bot.sandbox.webapi import Recorded, WebApi
@@ -104,6 +105,7 @@ class LocalSlack:
                 web.get("/link", self.links.serve),
                 web.post("/upload/v1/{ticket}", files.upload),
                 web.get("/files/{id}/{name}", files.download),
+                *Consent(self.world).routes(),
                 *Browser(self.world, self.acts).routes(),
             ]
         )
@@ -180,6 +182,7 @@ class LocalSlack:
         features, settings = manifest.get("features", {}), manifest.get("settings", {})
         app.manifest = copy.deepcopy(manifest)
         app.scopes = frozenset(manifest["oauth_config"]["scopes"]["bot"])
+        app.redirect_urls = list(manifest["oauth_config"].get("redirect_urls", ()))
         app.events = frozenset(settings.get("event_subscriptions", {}).get("bot_events", ()))
         app.commands = [
             Command(
@@ -209,19 +212,60 @@ class LocalSlack:
         return user.id
 
     def add_channel(
-        self, name: str, members: Iterable[str] = (), *, bot: bool = True, private: bool = False
+        self,
+        name: str,
+        members: Iterable[str] = (),
+        *,
+        bot: bool = True,
+        private: bool = False,
+        team: str = TEAM,
     ) -> str:
-        """Add a channel with members (names or ids) and return the id. `bot`: askgate is in it."""
+        """Add a channel with members (names or ids) and return the id. `bot`: askgate is in it, by the app that its
+        `team` has."""
         channel = self.world.channel_named(name)
         if channel is None:
             now = int(self.world.clock())
             channel = Channel(self.world.new_id("C"), name, "private" if private else "public", [], now)
+            channel.team = team
             self.world.channels[channel.id] = channel
-        for member in [self._id(member) for member in members] + ([self.app.bot_user] if bot else []):
+        own = [app.bot_user for app in self.world.apps.values() if self.world.in_reach(app, team)][:1]
+        for member in [self._id(member) for member in members] + (own if bot else []):
             if member not in channel.members:
                 channel.members.append(member)
         self.world.changed()
         return channel.id
+
+    def offer(
+        self,
+        redirect_url: str,
+        *,
+        client_id: str = "1.2",
+        client_secret: str = "local-client-secret",  # noqa: S107 - for a server on this machine only
+    ) -> None:
+        """Let workspaces install the app by OAuth. It is installed nowhere until somebody does."""
+        self.app.client_id, self.app.client_secret = client_id, client_secret
+        self.app.redirect_urls, self.app.bot_token = [redirect_url], ""
+        self.world.changed()
+
+    def add_org(self, org: str, name: str, teams: Iterable[str]) -> None:
+        """Make workspaces those of one organisation (Slack: Enterprise Grid)."""
+        self.world.orgs[org] = (name, list(teams))
+        for team in self.world.orgs[org][1]:
+            self.world.teams.setdefault(team, f"Team {team}")
+        self.world.changed()
+
+    def installation(self, place: str = TEAM) -> App:
+        """The app as it is installed in a workspace or an organisation."""
+        return next(app for app in self.world.apps.values() if app.place == place)
+
+    def uninstall(self, place: str = TEAM) -> None:
+        """Take the app away from there: its tokens end, and it is told (Slack: app_uninstalled, tokens_revoked)."""
+        app = self.installation(place)
+        app.bot_token, app.refresh_token, app.expires_at = "", "", None
+        app.old_tokens.clear()
+        self.world.changed()
+        self.courier.event(app, {"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [app.bot_user]}})
+        self.courier.event(app, {"type": "app_uninstalled"})
 
     def add_group(self, handle: str, members: Iterable[str]) -> str:
         """Add a user group (or give it other members) and return the id."""

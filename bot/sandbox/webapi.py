@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aiohttp import web
+from aiohttp import BasicAuth, web
 
 from bot.sandbox.faults import Faults
 from bot.sandbox.links import Links
@@ -19,7 +19,10 @@ from bot.sandbox.world import App, World
 Json = dict[str, Any]
 
 SCOPES_HEADER = "X-OAuth-Scopes"
-WITHOUT_TOKEN = {"blocks.validate"}
+WITHOUT_TOKEN = {"api.test", "blocks.validate"}
+BY_CLIENT = {"oauth.v2.access"}
+"""Methods that are called with the app's client id and secret."""
+SECRET = {"token", "client_secret", "refresh_token", "code"}
 WITH_CONFIG_TOKEN = {"apps.manifest.export"}
 
 
@@ -49,7 +52,7 @@ class WebApi:
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["method"]
-        raw = await _arguments(request)
+        raw = await _arguments(request) | _basic(request)
         fault = self.faults.take(name)
         if fault is not None:
             self.world.changes.ring()
@@ -74,7 +77,7 @@ class WebApi:
     def _run(self, name: str, raw: Json, token: str | None, *, json_body: bool) -> tuple[Json, App | None]:
         app: App | None = None
         try:
-            app = self._caller(name, token)
+            app = self._caller(name, token, raw)
             if wanted := lacking(self.world, app, name, raw.get("channel")):
                 provided = ",".join(sorted(app.scopes or ()))
                 raise Refused("missing_scope", needed=",".join(wanted), provided=provided)
@@ -86,16 +89,37 @@ class WebApi:
         self._record(name, raw, app, None)
         return body, app
 
-    def _caller(self, name: str, token: str | None) -> App:
+    def _client(self, raw: Json) -> App:
+        """The app that a client id and its secret are of."""
+        app = self.world.app_by(client_id=raw.get("client_id") or "-")
+        if app is None:
+            raise Refused("invalid_client_id")
+        if raw.get("client_secret") != app.client_secret:
+            raise Refused("bad_client_secret")
+        return app
+
+    def _holder(self, token: str) -> App | None:
+        """The installation of a bot token. Refuses one that has ended."""
+        for app in self.world.apps.values():
+            ends = app.expires_at if app.bot_token == token else app.old_tokens.get(token)
+            if token in (app.bot_token, *app.old_tokens):
+                if ends is not None and ends <= self.world.clock():
+                    raise Refused("token_expired")
+                return app
+        return None
+
+    def _caller(self, name: str, token: str | None, raw: Json) -> App:
         if name not in METHODS:
             raise Refused("unknown_method", req_method=name)
+        if name in BY_CLIENT:
+            return self._client(raw)
         if name in WITHOUT_TOKEN:
             return next(iter(self.world.apps.values()))
         if not token:
             raise Refused("not_authed")
         if name in WITH_CONFIG_TOKEN or token == self.world.config_token:
             return self._configured(name, token)
-        app = self.world.app_by(bot_token=token)
+        app = self._holder(token)
         if name == "apps.connections.open":
             linked = self.world.app_by(app_token=token)
             if app is not None and linked is None:
@@ -115,7 +139,7 @@ class WebApi:
         return next(iter(self.world.apps.values()))
 
     def _record(self, name: str, args: Json, app: App | None, error: str | None) -> None:
-        args = {key: value for key, value in args.items() if key != "token"}
+        args = {key: value for key, value in args.items() if key not in SECRET}
         known = app.id if app else None
         self.calls.append(Recorded(name, args, self.world.clock(), error is None, error, known))
         self.world.changes.ring()
@@ -134,6 +158,15 @@ async def _arguments(request: web.Request) -> Json:
             )
         return raw | body
     return raw | {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
+
+
+def _basic(request: web.Request) -> Json:
+    """A client id and secret, as they may come instead of among the arguments (RFC 6749)."""
+    try:
+        found = BasicAuth.decode(request.headers.get("Authorization", ""))
+    except ValueError:
+        return {}
+    return {"client_id": found.login, "client_secret": found.password}
 
 
 def _bearer(request: web.Request) -> str | None:

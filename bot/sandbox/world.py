@@ -44,6 +44,7 @@ class Channel:
     members: list[str]
     created: int = 0
     archived: bool = False
+    team: str = TEAM
     read: dict[str, str] = field(default_factory=dict)
     """user -> ts of the last message that person has seen."""
 
@@ -94,6 +95,42 @@ class App:
     """What its bot token may do; None for an app that was installed without a word about it, which may do all."""
     manifest: Json | None = None
     """What the app was made from."""
+    team: str = TEAM
+    """The workspace that it is installed in; empty if it is in all of an ``enterprise``."""
+    enterprise: str = ""
+    of: str = ""
+    """The id of the app that this is another installation of."""
+    client_id: str = ""
+    client_secret: str = ""
+    redirect_urls: list[str] = field(default_factory=list)
+    expires_at: float | None = None
+    """When the bot token ends, where tokens rotate."""
+    refresh_token: str = ""
+    old_tokens: dict[str, float] = field(default_factory=dict)
+    """Tokens that were renewed, and when they end."""
+
+    @property
+    def api_id(self) -> str:
+        """The id that Slack tells."""
+        return self.of or self.id
+
+    @property
+    def place(self) -> str:
+        return self.enterprise or self.team
+
+
+@dataclass(slots=True)
+class Code:
+    """What an app gets a token for, once somebody has allowed it (Slack: OAuth)."""
+
+    code: str
+    app: str
+    place: str
+    user: str
+    scopes: tuple[str, ...]
+    redirect_uri: str
+    at: float
+    used: bool = False
 
 
 @dataclass(slots=True)
@@ -155,6 +192,9 @@ class World:
         self.config_token = ""
         """A configuration token, with which manifests are read (Slack: app manifests)."""
         self.teams: dict[str, str] = {TEAM: "Local"}
+        self.orgs: dict[str, tuple[str, list[str]]] = {}
+        """The name of each organisation, and its workspaces."""
+        self.codes: dict[str, Code] = {}
         self.users: dict[str, User] = {}
         self.channels: dict[str, Channel] = {}
         self.groups: dict[str, Group] = {}
@@ -218,6 +258,16 @@ class World:
     def app_by(self, **known: str) -> App | None:
         [(name, value)] = known.items()
         return next((app for app in self.apps.values() if getattr(app, name) == value), None)
+
+    def in_reach(self, app: App, team: str) -> bool:
+        """Whether an app is installed in a workspace, by itself or with all of its organisation."""
+        return team == app.team or (bool(app.enterprise) and team in self.orgs[app.enterprise][1])
+
+    def apps_of(self, user: str) -> list[App]:
+        """The apps that somebody has in their menus; a stranger sees those of the workspace."""
+        team = self.users[user].team if user in self.users else TEAM
+        own = [app for app in self.apps.values() if self.in_reach(app, team)]
+        return own or [app for app in self.apps.values() if app.team == TEAM]
 
     def find(self, channel: str, ts: str, viewer: str | None = None) -> Message | None:
         """The message at `ts`; an ephemeral one only for its viewer."""
@@ -309,7 +359,7 @@ class World:
 
     def _dump(self) -> Json:
         secret = {"bot_token", "app_token", "signing_secret", "request_url", "commands", "events"}
-        secret |= {"scopes", "manifest", "shortcuts"}
+        secret |= {"scopes", "manifest", "shortcuts", "client_secret", "refresh_token", "old_tokens"}
         return {
             "ids": self._ids,
             "last_us": self._last_us,

@@ -36,9 +36,11 @@ class Audience:
     them to decide are in a channel: the others need not be disturbed. Else all of them do, up to `OF_A_GROUP`.
     """
 
-    def __init__(self, engine: ResumeEngine, directory: SlackDirectory) -> None:
+    def __init__(self, engine: ResumeEngine, directory: SlackDirectory, *, home: str | None = None) -> None:
+        """``home`` is the id of the directory's workspace."""
         self._engine = engine
         self._directory = directory
+        self._home = home or engine.home
 
     async def of(self, run: Run) -> tuple[Copies, bool]:
         """Who gets copies at this moment, and whether some of that cannot be told now."""
@@ -49,7 +51,7 @@ class Audience:
         fresh = [principal for principal in principals if principal not in run.copies.seen]
         to, seen, unsure = list(run.copies.to), list(run.copies.seen), False
         # who is named comes before who is one of many
-        for principal in sorted(fresh, key=lambda principal: not named([principal], home=self._engine.home)):
+        for principal in sorted(fresh, key=lambda principal: not named([principal], home=self._home)):
             gates = [gate for gate in pending if principal in gate.policy.deciders]
             try:
                 missing = await self._outside(run, principal, gates)
@@ -64,7 +66,7 @@ class Audience:
 
     async def _outside(self, run: Run, principal: str, gates: list[Gate]) -> list[Person]:
         """Those of a principal's people who are to get a copy. Raises CannotVerify."""
-        alone = named([principal], home=self._engine.home)
+        alone = named([principal], home=self._home)
         people = alone or await self.crowd(principal)
         able = [person for person in people if any(_may(run, gate, person) for gate in gates)]
         outside = [person for person in able if not await self._sees(run, person)]
@@ -75,7 +77,7 @@ class Audience:
 
     async def crowd(self, principal: str) -> list[Person]:
         """The people of a group, or the admins; nobody for what names nobody. Raises CannotVerify."""
-        home = self._engine.home
+        home = self._home
         if principal == "admins":
             found = named(self._engine.admins, home=home)
             groups = [admin for admin in self._engine.admins if re.fullmatch(GROUP, admin)]
@@ -104,7 +106,7 @@ class Audience:
             return ""
 
         def reached(principals: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(p for p in principals if not unreached & set(named([p], home=self._engine.home)))
+            return tuple(p for p in principals if not unreached & set(named([p], home=self._home)))
 
         approval = gate.doc.kind is Kind.APPROVAL
         enough = can_be_decided(
@@ -112,7 +114,7 @@ class Audience:
             requester=run.doc.requester if approval else None,
             admins=reached(tuple(self._engine.admins)),
             quorum=gate.policy.quorum if approval else 1,
-            home=self._engine.home,
+            home=self._home,
             channel=bool(run.doc.place and run.doc.place.channel),
         )
         return "" if enough else next(refused[person] for person in refused if person in unreached)

@@ -22,7 +22,7 @@ async def burden(engine: ResumeEngine, person: Person, most: int) -> list[tuple[
     found: list[tuple[Run, Gate]] = []
     async with contextlib.aclosing(engine.gates(only_open=True, names=names)) as gates:
         async for _, run, gate in gates:
-            if person in waits_for(run, gate, home=engine.home, admins=engine.admins):
+            if person in waits_for(run, gate, home=engine.home_of(run), admins=engine.admins):
                 found.append((run, gate))
                 if len(found) >= most:
                     break

@@ -14,6 +14,8 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from core.agenda import TryAgain
 
 RATE_LIMITED: Final = "ratelimited"
+TROUBLES: Final = (SlackClientError, aiohttp.ClientError, TimeoutError, OSError)
+"""What a call of Slack's may raise, its refusal among them."""
 UNSAID_MS: Final = 30_000
 """How long to wait when Slack says "too many" and not for how long."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import structlog
@@ -11,7 +11,6 @@ import structlog
 from bot import words
 from bot.cards.blocks import markup
 from bot.cards.card import Message
-from bot.slack.audience import Audience
 from bot.slack.client import Slack
 from bot.slack.errors import MEANINGS, Meaning, SlackBusy, SlackGone, SlackRefused, again
 from core.agenda import TryAgain
@@ -32,16 +31,21 @@ ADMINS: Final = 20
 LINES: Final = 10
 RUNS: Final = 5
 
+SlackOf = Callable[[Person], Awaitable[Slack]]
+"""The Web API of the workspace that somebody is of. Raises SlackGone where there is none."""
+Admins = Callable[[], Awaitable[list[Person]]]
+"""Who they are. Raises CannotVerify."""
+
 log = structlog.get_logger(__name__)
 
 
 class Notices:
     """One message to each admin about all that happened since the last, and then nothing for `QUIET_MS`."""
 
-    def __init__(self, engine: ResumeEngine, slack: Slack, audience: Audience) -> None:
+    def __init__(self, engine: ResumeEngine, slack_of: SlackOf, admins: Admins) -> None:
         self._engine = engine
-        self._slack = slack
-        self._audience = audience
+        self._slack_of = slack_of
+        self._admins = admins
 
     async def note(self, run_id: str, place: Place, code: str) -> None:
         """Have admins told that Slack does not take a run's card in a place. Raises StoreUnavailable."""
@@ -55,7 +59,7 @@ class Notices:
         if not noted:
             return
         try:
-            admins = await self._audience.crowd("admins")
+            admins = await self._admins()
         except CannotVerify:
             # some of them are a group that Slack does not tell now
             raise TryAgain from None
@@ -85,11 +89,12 @@ class Notices:
     async def _post(
         self, admin: Person, noted: Sequence[Trouble], payload: dict[str, object], *, looking: bool
     ) -> None:
-        channel = await self._slack.open_dm(admin.user)
+        slack = await self._slack_of(admin)
+        channel = await slack.open_dm(admin.user)
         since_ms = self._engine.store.clock.now_ms() - QUIET_MS
-        if looking and await self._slack.find(channel, thread_ts=None, since_ms=since_ms, payload=payload):
+        if looking and await slack.find(channel, thread_ts=None, since_ms=since_ms, payload=payload):
             return
-        await self._slack.post(channel, notice(noted), thread_ts=None, payload=payload)
+        await slack.post(channel, notice(noted), thread_ts=None, payload=payload)
 
 
 def notice(noted: Sequence[Trouble]) -> Message:

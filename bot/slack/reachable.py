@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from core.errors import AskgateError
 
@@ -26,10 +26,10 @@ class SlackAway(AskgateError):
 
 
 class Reachable:
-    """The check: `await reachable()` raises SlackAway, or returns."""
+    """The check: `await reachable()` raises SlackAway, or returns. ``ask`` is a call that Slack answers."""
 
-    def __init__(self, client: AsyncWebClient) -> None:
-        self._client = client
+    def __init__(self, ask: Callable[[], Awaitable[object]]) -> None:
+        self._ask = ask
         self._good_at: float | None = None
         self._asking = asyncio.Lock()
 
@@ -39,7 +39,7 @@ class Reachable:
                 return
             try:
                 async with asyncio.timeout(ANSWER_S):
-                    await self._client.auth_test()
+                    await self._ask()
             except SlackApiError as error:
                 code = error.response.get("error") or f"HTTP {error.response.status_code}"
                 if code != RATE_LIMITED:

@@ -67,7 +67,7 @@ class Reminders:
 
     async def _give(self, run: Run, number: int, *, looking: bool) -> None:
         """Post what there is to say at each place. Raises SlackBusy."""
-        home, admins = self._engine.home, self._engine.admins
+        home, admins = self._engine.home_of(run), self._engine.admins
         wanted = dict.fromkeys(
             p for gate in run.gates for p in waits_for(run, gate, home=home, admins=admins)
         )

@@ -518,6 +518,9 @@ HELP: Final = """*What waits*
 • `/gates list mine`, `channel`, `expiring`, `asked`, `decided` or `host:NAME`: other lists
 • `/gates show ID`: all about one gate; the beginning of the ID will do
 • `/gates decide ID`: answer, approve or reject it right here
+*Agents that can be talked with here*
+• `/gates new TEXT`: begin a conversation; mention me in a thread, or write to me, to go on
+• `/gates stop`: end yours; so does `stop` in its thread, with a mention of me
 *For admins*
 • `/gates extend ID 2h`: put its deadline off
 • `/gates reassign ID @somebody`: let others decide it: people, user groups, `channel`
@@ -684,6 +687,74 @@ OLDEST_TITLE: Final = "Waiting longest"
 def chosen(text: str) -> str:
     """The name aloud of a tab or filter that is shown."""
     return f"{text} (shown)"
+
+
+# conversations with an agent
+
+TALK_SIGNS: Final[Mapping[str, str]] = {
+    "working": "⏳ The agent is working on it.",
+    "waiting": "❓ The agent waits for an answer to what it asks here.",
+    "away": "⚠️ The agent's server cannot be reached. I keep trying for 15 minutes.",
+}
+
+
+def talk_queued(turns: int, workers: int) -> str:
+    """How a turn stands at a server that has more turns than it can do at a time."""
+    return (
+        f"⏳ The agent's server has the message, and {turns} turns for {workers} workers: "
+        "this one may have to wait for its turn."
+    )
+
+
+TALK_ENDS: Final[Mapping[str, str]] = {
+    "silent": "The agent has ended its turn without a word.",
+    "error": "⛔ The agent's turn failed. The conversation goes on from before it.",
+    "gone": "⛔ The agent's server no longer knows this conversation: it was deleted there, or the server was "
+    "restarted. Whether the agent got the last message nobody knows. The next one begins anew: the agent will "
+    "know nothing of what was said before.",
+    "cancelled": "The agent's turn was cancelled. The conversation goes on from before it.",
+    "refused": "⛔ The agent's server does not take this message.",
+    "not_sent": "⛔ The agent's server could not be reached for 15 minutes. The message was not sent: say it again.",
+    "unknown": "⛔ The agent's server could not be reached for 15 minutes. It has the message; what became of it "
+    "nobody knows.",
+}
+TALK_ANEW: Final = (
+    "⚠️ The agent's server had forgotten this conversation, so the agent began anew: it knows nothing of what "
+    "was said before."
+)
+TALK_REPLIED: Final = "The agent has replied."
+TALK_OPENING: Final = "says to the agent:"
+TALK_BUSY: Final = (
+    "Not sent: the agent is still busy with what was said before. Say it again when it has replied, or write "
+    "`stop` in the same way to end the conversation."
+)
+TALK_BUSY_WAITING: Final = (
+    "Not sent: the agent waits for an answer to what it asks here. Answer on the card, then say this again."
+)
+TALK_NOTHING: Final = "There is no conversation with an agent here that you could stop."
+TALK_ENDED: Final = "The conversation is ended."
+TALK_WHICH: Final = "Which conversation do you want to end?"
+TALK_STOP: Final = "End it"
+TALK_OUTSIDER: Final = "Only people of the workspace that the agent belongs to can talk with it."
+TALK_NO_AGENT: Final = "No agent can be talked with here."
+TALK_NEW_WHAT: Final = "Say what it is about: `/gates new Please look at the failing build`"
+TALK_NOT_HERE: Final = "I cannot write in this conversation. Invite me to it, or begin in another one."
+TALK_BEGUN: Final = "The conversation has begun: the agent replies below your message."
+
+
+def talk_not_yours(who: str) -> str:
+    """``who`` began it, as markup."""
+    return f"Only {who}, who began this conversation, or an admin can end it."
+
+
+def talk_stopped(who: str) -> str:
+    """``who`` ended it, as markup."""
+    return f"{who} ended this conversation. The next message to the agent begins another one."
+
+
+def talk_cut(count: int) -> str:
+    """How many characters of a reply are not shown."""
+    return f"The reply goes on: {count:,} characters more are not shown here."
 
 
 PROBLEMS: Final[Mapping[str, str]] = {}

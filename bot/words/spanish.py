@@ -530,6 +530,9 @@ HELP: Final = """*Lo que espera*
 • `/gates list mine`, `channel`, `expiring`, `asked`, `decided` o `host:NOMBRE`: otras listas
 • `/gates show ID`: todo sobre un gate; basta el comienzo del ID
 • `/gates decide ID`: responderlo, aprobarlo o rechazarlo aquí mismo
+*Agentes con los que se puede hablar aquí*
+• `/gates new TEXTO`: empezar una conversación; mencióname en un hilo, o escríbeme, para seguir
+• `/gates stop`: terminar la tuya; también `stop` en su hilo, mencionándome
 *Para administradores*
 • `/gates extend ID 2h`: aplazar el plazo
 • `/gates reassign ID @alguien`: que decidan otros: personas, grupos de usuarios, `channel`
@@ -700,6 +703,76 @@ def chosen(text: str) -> str:
     return f"{text} (a la vista)"
 
 
+# conversaciones con un agente
+
+TALK_SIGNS: Final[Mapping[str, str]] = {
+    "working": "⏳ El agente está trabajando en ello.",
+    "waiting": "❓ El agente espera una respuesta a lo que pregunta aquí.",
+    "away": "⚠️ No se puede contactar con el servidor del agente. Sigo intentándolo durante 15 minutos.",
+}
+
+
+def talk_queued(turns: int, workers: int) -> str:
+    """Cómo está un turno en un servidor que tiene más de los que puede atender a la vez."""
+    return (
+        f"⏳ El servidor del agente tiene el mensaje, y {turns} turnos para {workers} procesos: "
+        "puede que este tenga que esperar."
+    )
+
+
+TALK_ENDS: Final[Mapping[str, str]] = {
+    "silent": "El agente ha terminado su turno sin decir nada.",
+    "error": "⛔ El turno del agente ha fallado. La conversación sigue desde antes de él.",
+    "gone": "⛔ El servidor del agente ya no conoce esta conversación: se borró allí, o el servidor se reinició. "
+    "Nadie sabe si el agente recibió el último mensaje. El siguiente empieza de nuevo: el agente no sabrá nada de lo "
+    "que se dijo antes.",
+    "cancelled": "El turno del agente se ha cancelado. La conversación sigue desde antes de él.",
+    "refused": "⛔ El servidor del agente no acepta este mensaje.",
+    "not_sent": "⛔ No se pudo contactar con el servidor del agente durante 15 minutos. El mensaje no se envió: "
+    "escríbelo otra vez.",
+    "unknown": "⛔ No se pudo contactar con el servidor del agente durante 15 minutos. Tiene el mensaje; nadie sabe "
+    "qué ha sido de él.",
+}
+TALK_ANEW: Final = (
+    "⚠️ El servidor del agente había olvidado esta conversación, así que el agente empezó de nuevo: no sabe "
+    "nada de lo que se dijo antes."
+)
+TALK_REPLIED: Final = "El agente ha respondido."
+TALK_OPENING: Final = "dice al agente:"
+TALK_BUSY: Final = (
+    "No enviado: el agente sigue ocupado con lo que se dijo antes. Escríbelo otra vez cuando haya respondido, o "
+    "escribe `stop` del mismo modo para terminar la conversación."
+)
+TALK_BUSY_WAITING: Final = (
+    "No enviado: el agente espera una respuesta a lo que pregunta aquí. Responde en la tarjeta y escríbelo otra "
+    "vez."
+)
+TALK_NOTHING: Final = "Aquí no hay ninguna conversación con un agente que puedas terminar."
+TALK_ENDED: Final = "La conversación ha terminado."
+TALK_WHICH: Final = "¿Qué conversación quieres terminar?"
+TALK_STOP: Final = "Terminarla"
+TALK_OUTSIDER: Final = "Solo las personas del espacio de trabajo del agente pueden hablar con él."
+TALK_NO_AGENT: Final = "Aquí no se puede hablar con ningún agente."
+TALK_NEW_WHAT: Final = "Di de qué se trata: `/gates new Mira por favor el build que falla`"
+TALK_NOT_HERE: Final = "No puedo escribir en esta conversación. Invítame, o empieza en otra."
+TALK_BEGUN: Final = "La conversación ha empezado: el agente responde debajo de tu mensaje."
+
+
+def talk_not_yours(who: str) -> str:
+    """``who`` la empezó, como marcado."""
+    return f"Solo {who}, que empezó esta conversación, o un administrador puede terminarla."
+
+
+def talk_stopped(who: str) -> str:
+    """``who`` la terminó, como marcado."""
+    return f"{who} terminó esta conversación. El próximo mensaje al agente empieza otra."
+
+
+def talk_cut(count: int) -> str:
+    """Cuántos caracteres de una respuesta no se muestran."""
+    return f"La respuesta sigue: aquí no se muestran {count:,} caracteres más."
+
+
 PROBLEMS: Final[Mapping[str, str]] = {
     # forms
     "wanted an object of values by field name": "se esperaba un objeto con los valores por campo",
@@ -714,6 +787,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "wanted a date such as 2026-01-31": "se esperaba una fecha como 2026-01-31",
     "wanted a moment such as 2026-01-31T10:00:00Z": "se esperaba un momento como 2026-01-31T10:00:00Z",
     "wanted a number": "se esperaba un número",
+    "wanted a number within ±(2^53-1)": "se esperaba un número entre ±(2^53-1)",
     "wanted a whole number": "se esperaba un número entero",
     "wanted yes or no": "se esperaba sí o no",
     "wanted one of the options": "se esperaba una de las opciones",

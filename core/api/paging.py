@@ -7,6 +7,8 @@ import binascii
 import re
 
 from core.api.problems import Malformed, invalid
+from core.errors import NotFound
+from core.ids import made_ms, run_of
 
 MAX_LOOKED_AT = 2_000
 """Items that one call looks at; a filter that matches few of many goes on from the cursor."""
@@ -24,7 +26,15 @@ def position_of(cursor: str, kind: str) -> tuple[int, str]:
     except (binascii.Error, ValueError):
         text = ""
     match = _POSITION.fullmatch(text)
-    if not match or match[3] != kind:
+    if not match or match[3] != kind or not _is_id(match[2]):
         item = {"loc": ["cursor"], "msg": "wanted the next_cursor of a page before", "type": "cursor"}
         raise invalid([item], Malformed)
     return int(match[1]), match[2]
+
+
+def _is_id(item: str) -> bool:
+    try:
+        made_ms(run_of(item)[0] if item.startswith("gate_") else item)
+    except NotFound:
+        return False
+    return True

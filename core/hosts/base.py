@@ -17,10 +17,14 @@ from core.resumes import Resume
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Something that a host waits for. ``external_id`` names it for ever; ``facts`` are the host's own words on it."""
+    """Something that a host waits for. ``external_id`` names it for ever; ``facts`` are the host's own words on it.
+
+    ``session``: the host's id of the conversation that it belongs to, if it is of one.
+    """
 
     external_id: str
     facts: dict[str, Any]
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +154,75 @@ class Calls(Protocol):
     async def heard(self, body: bytes) -> list[Wait]:
         """What a genuine delivery says that waits. Raises HostAway."""
         ...
+
+
+Moved = Callable[[str, str, str], Awaitable[None]]
+"""Is told, of a host by name, that a conversation goes on in another session: the old one's id, and the other's."""
+
+
+class Standing(StrEnum):
+    """How it stands with a session: its turn runs (or is queued), waits for people, has ended, or has failed."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    ENDED = "ended"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A session as it is. ``text``: the reply of the turn that ended, or why it failed; None if there is none."""
+
+    standing: Standing
+    text: str | None = None
+
+
+class SessionGone(Exception):
+    """The host does not know the session (any more)."""
+
+
+class NotTaken(Exception):
+    """The host will never take this message. The text is for people."""
+
+
+class Talker(Protocol):
+    """An agent that people can talk with, turn by turn. Every call raises HostAway."""
+
+    def talks_in(self, channel: str) -> bool | None:
+        """Whether it talks in a channel: True if that is named, None if it does everywhere."""
+        ...
+
+    async def begin(self) -> str:
+        """Begin a conversation. Returns the session's id."""
+        ...
+
+    async def renew(self, session: str) -> str:
+        """A session that goes on where this one stands, which is left as it is. Returns its id. Raises SessionGone."""
+        ...
+
+    async def messages(self, session: str) -> int:
+        """How many messages the session has, of the turns that have ended well. Raises SessionGone."""
+        ...
+
+    async def say(self, session: str, text: str) -> bool:
+        """Begin a turn. False: another one is under way. Raises SessionGone or NotTaken."""
+        ...
+
+    async def look(self, session: str) -> Look:
+        """Read a session. Raises SessionGone."""
+        ...
+
+    async def load(self) -> tuple[int, int]:
+        """How many turns are under way at the host, and how many it can have at a time."""
+        ...
+
+    async def end(self, session: str) -> None:
+        """End a session and whatever runs in it. One that is gone already will do."""
+        ...
+
+
+@runtime_checkable
+class Talks(Protocol):
+    """A host that people can talk with, if its settings say so."""
+
+    talker: Talker | None

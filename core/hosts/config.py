@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SecretStr,
+    StrictBool,
+    ValidationError,
+)
 
 from core.errors import AskgateError
 from core.escalations import Escalation, Seconds
@@ -69,6 +78,7 @@ class HostConfig(BaseModel):
     approvers: list[Principal] | None = Field(None, max_length=256)
     quorum: int = Field(1, ge=1, le=32)
     reject_quorum: int = Field(1, ge=1, le=32)
+    self_approval: StrictBool = False
     reason: Literal["never", "on_reject", "always"] = "never"
     timeout_s: Seconds | None = None
     remind_after_s: list[Seconds] = Field([], max_length=16)
@@ -88,6 +98,7 @@ class HostConfig(BaseModel):
             approvers=self.approvers,
             quorum=self.quorum,
             reject_quorum=self.reject_quorum,
+            self_approval=self.self_approval,
             reason=self.reason,
         )
 
@@ -109,10 +120,12 @@ class MotusConfig(HostConfig):
 
     ``turn_timeout_s`` is the server's own `--timeout`, which it tells nobody: deadlines stay inside it. ``failures``
     are the values that stand for no answer, by the type of a custom interrupt; a turn that waits for another type is
-    cancelled then, and its conversation kept.
+    cancelled then, and its conversation kept. ``talk``: where people can talk with its agent, all conversations that
+    the bot is in (true) or these channels.
     """
 
     turn_timeout_s: Seconds | None = None
+    talk: StrictBool | Annotated[list[ChannelId], Field(min_length=1, max_length=256)] = False
     failures: dict[str, JsonValue] = {}
 
 

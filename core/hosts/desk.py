@@ -24,6 +24,7 @@ from core.hosts.base import (
     Present,
     Reply,
     Seen,
+    Talks,
     Undescribable,
     Wait,
     Word,
@@ -54,6 +55,7 @@ class Desk:
         self._engine = engine
         self._host = host
         self.calls = host if isinstance(host, Calls) else None
+        self.talker = host.talker if isinstance(host, Talks) else None
         self._by = Key(key=host.name)
         self._opened: dict[str, str] = {}
         self._told: set[str] = set()
@@ -114,13 +116,21 @@ class Desk:
     async def open(self, wait: Wait) -> None:
         """Put to people what the host waits for, once. Raises StoreUnavailable."""
         try:
-            run = await self._adopt(self._host.describe(wait), wait.external_id)
+            request = await self._in_conversation(self._host.describe(wait), wait.session)
+            run = await self._adopt(request, wait.external_id)
         except StoreUnavailable:
             raise
         except (AskgateError, Undescribable) as error:
             self._tell_once(wait.external_id, error)
             return
         self._opened[wait.external_id] = run.id
+
+    async def _in_conversation(self, request: RunRequest, session: str) -> RunRequest:
+        """What is asked in a conversation stands in its thread, and who talks there is who asks for it."""
+        talk = await self._engine.talks.of(self._host.name, session) if self.talker and session else None
+        if talk is None:
+            return request
+        return request.model_copy(update={"place": talk.place, "requester": talk.said.by})
 
     async def _adopt(self, request: RunRequest, external_id: str) -> Run:
         """The run of a wait; another one if it was taken for gone, and yet is there."""

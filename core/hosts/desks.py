@@ -27,10 +27,18 @@ class Desks:
 
     def __init__(self, engine: ResumeEngine, configs: Sequence[HostConfig]) -> None:
         self._engine = engine
-        self._desks = {config.name: Desk(engine, adapter(config, engine.store.clock)) for config in configs}
+        clock, moved = engine.store.clock, engine.talks.moved
+        self._desks = {config.name: Desk(engine, adapter(config, clock, moved)) for config in configs}
 
     def get(self, name: str) -> Desk | None:
         return self._desks.get(name)
+
+    def talking_in(self, channel: str) -> str | None:
+        """The host that people talk with in a channel: one whose settings name it, else one that talks everywhere."""
+        words = {name: desk.talker.talks_in(channel) for name, desk in self._desks.items() if desk.talker}
+        return next(
+            (n for n, w in words.items() if w), next((n for n, w in words.items() if w is None), None)
+        )
 
     def start(self) -> None:
         for desk in self._desks.values():

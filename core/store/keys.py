@@ -9,6 +9,12 @@ from functools import lru_cache
 BELL = "ag:bell"
 """Pub/sub channel that wakes workers and waiters after a commit: `due PP`, `queue PP HOST`, `run PP RUN…`."""
 
+INSTALLATIONS = "ag:installations"
+"""Hash: the sealed record of each workspace (or organisation) that askgate is installed in, by its id."""
+
+ORGS = "ag:installations:orgs"
+"""Hash: the organisation of each workspace that askgate serves by being installed in one."""
+
 META = "ag:meta"
 """Hash of what is fixed for the life of a store: the number of partitions."""
 
@@ -100,6 +106,18 @@ class Keys:
         """Hash: which list somebody's Home is to show (``query``) and the digest of what was ``drawn``; for a day."""
         return f"{self.base}:home:{who}"
 
+    def talk(self, talk_id: str) -> str:
+        """Hash: a conversation with a host's agent."""
+        return f"{self.base}:talk:{talk_id}"
+
+    def talks(self, channel: str) -> str:
+        """Sorted set: the conversations of a channel, by the ms when something last happened there."""
+        return f"{self.base}:talks:{channel}"
+
+    def session(self, host: str, session: str) -> str:
+        """String: the conversation that a host's session is of. The text is hashed, so any of it will do."""
+        return f"{self.base}:session:{hashlib.sha256(f'{host} {session}'.encode()).hexdigest()[:40]}"
+
     @property
     def mark(self) -> str:
         """String, empty: written behind a write that waits for replicas, so that there is one to wait for."""
@@ -140,6 +158,16 @@ def event_key(event: str) -> str:
 def pace_key(*parts: str) -> str:
     """String: a part of the pace at which the outside is called, in ms. All in one slot: a script touches several."""
     return ":".join(("ag:{pace}", *parts))
+
+
+def state_key(state: str) -> str:
+    """String: when somebody began to install askgate; gone once Slack has brought them back. By itself."""
+    return f"ag:oauth:{hashlib.sha256(state.encode()).hexdigest()[:40]}"
+
+
+def lease_key(name: str) -> str:
+    """String: who renews the token of an installation at this moment. By itself."""
+    return f"ag:renewing:{name}"
 
 
 def tally_key(name: str) -> str:

@@ -26,11 +26,19 @@ class Rate:
 
 
 class Pace:
-    """Turns in the store. Every method raises StoreUnavailable."""
+    """Turns in the store. Every method raises StoreUnavailable.
 
-    def __init__(self, client: Any, clock: Clock) -> None:
+    ``whose``: the pace of one workspace, for each has its own limits; empty for the only one.
+    """
+
+    def __init__(self, client: Any, clock: Clock, whose: str = "") -> None:
         self._redis = client
         self._clock = clock
+        self._whose = (whose,) if whose else ()
+
+    def of(self, whose: str) -> Pace:
+        """The pace of one of several workspaces."""
+        return Pace(self._redis, self._clock, whose)
 
     async def turn(self, what: str, who: str, rates: Sequence[Rate] = ()) -> int:
         """How many ms a caller has to wait before it may do something; 0: it may.
@@ -38,10 +46,10 @@ class Pace:
         Who has to wait has a turn, by the name ``who``, and asks again when it has come. ``what`` may be held.
         """
         name = hashlib.sha256(who.encode()).hexdigest()[:20]
-        keys = [pace_key("hold", what), pace_key("turn", what, name)]
+        keys = [pace_key("hold", *self._whose, what), pace_key("turn", *self._whose, what, name)]
         args: list[str | int] = [self._clock.now_ms(), KEPT_MS]
         for rate in rates:
-            keys.append(pace_key("rate", rate.name))
+            keys.append(pace_key("rate", *self._whose, rate.name))
             args += [rate.every_ms, rate.burst]
         async with reachable():
             return int(await lua.PACE(self._redis, keys, args))
@@ -50,4 +58,4 @@ class Pace:
         """Have nobody do something for so many ms, in any process."""
         now = self._clock.now_ms()
         async with reachable():
-            await lua.HOLD(self._redis, [pace_key("hold", what)], [now, now + for_ms])
+            await lua.HOLD(self._redis, [pace_key("hold", *self._whose, what)], [now, now + for_ms])

@@ -23,11 +23,13 @@ from core.store.audit import AuditLog
 from core.store.batch import Batched
 from core.store.codec import json_text, load_run, run_fields, spliced
 from core.store.connect import Client
+from core.store.conversations import Conversations
 from core.store.events import Events
 from core.store.expiries import Expiries
 from core.store.handovers import Handovers
 from core.store.homes import Homes
 from core.store.indexes import index_names, names_with
+from core.store.installations import Installations
 from core.store.keys import BELL, META, WORK, Keys, leases
 from core.store.lists import Lists
 from core.store.merging import merged
@@ -91,6 +93,8 @@ class Store:
         self.tail = Tail(client, partitions)
         self.lists = Lists(self, client)
         self.homes = Homes(self, client)
+        self.conversations = Conversations(self, client)
+        self.installations = Installations(self, client)
 
     # the server
 
@@ -466,7 +470,12 @@ class Store:
         names += map(keys.index, index)
         cmd["last_index"] = len(names)
         names += behind
-        args = [json_text(cmd)]
+        return await self.transition(script, keys, names, [json_text(cmd)])
+
+    async def transition(
+        self, script: lua.Script, keys: Keys, names: Sequence[str], args: Sequence[str | int]
+    ) -> Any:
+        """Run a script on keys of one partition; one that waits for replicas does so, if that is set."""
         async with reachable():
             if self._wait and script.waits:
                 return await script.replicated(self._redis, names, args, wait=self._wait, mark=keys.mark)

@@ -435,7 +435,7 @@ async def test_a_lost_server_is_announced_and_what_was_missed_appears(page: Page
         port = urlsplit(first.url).port
         await page.goto(f"{first.url}/#as={ana}&in={channel}")
         await expect(page.get_by_role("heading", name="agents")).to_be_visible()
-    await expect(page.get_by_role("status")).to_have_text("Reconnecting…")
+    await expect(page.locator("#connection")).to_have_text("Reconnecting…")
     async with LocalSlack(port=port or 0) as second:
         second.add_user("ana")
         second.add_channel("agents", ["ana"])

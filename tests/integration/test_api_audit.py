@@ -124,7 +124,22 @@ async def test_a_cursor_that_is_none_is_malformed(api: Api, after: str) -> None:
     assert problem["errors"][0]["loc"] == ["after"]
 
 
-@pytest.mark.parametrize("params", [{"run": "7"}, {"gate": "7"}, {"run": ""}, {"gate": ""}])
+NO_ULID = f"01_{'Z' * 26}"
+"""It has the right signs, and says more than 128 bits."""
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"run": "7"},
+        {"gate": "7"},
+        {"run": ""},
+        {"gate": ""},
+        {"run": f"run_{NO_ULID}"},
+        {"gate": f"gate_{NO_ULID}_0"},
+        {"gate": "gate_01_01M8MPM8FY82Y0KET4SETX4WP4_00"},
+    ],
+)
 async def test_an_id_that_is_none_is_not_found(api: Api, params: dict[str, str]) -> None:
     await api.refused("GET", "/audit", params=params, status=404, slug="not-found")
 

@@ -9,6 +9,7 @@ import pytest
 from dirty_equals import IsPartialDict, IsStr
 from freezegun import freeze_time
 
+from core.api.paging import as_cursor
 from core.engine import ResumeEngine
 from core.gates import Action
 from core.runs import Card
@@ -306,6 +307,8 @@ async def test_an_admin_is_found_where_admins_decide(api: Api) -> None:
         ({"cursor": "bm90IG9uZQ"}, 400, "malformed"),
         ({"cursor": "é"}, 400, "malformed"),
         ({"cursor": ""}, 400, "malformed"),
+        ({"cursor": as_cursor(1, "gate_ZZ")}, 400, "malformed"),
+        ({"cursor": as_cursor(1, f"gate_01_{'Z' * 26}_0")}, 400, "malformed"),
     ],
 )
 async def test_a_filter_that_is_none_is_refused_by_its_name(

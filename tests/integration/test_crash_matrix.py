@@ -137,6 +137,7 @@ class Matrix:
             played = await play(stage, kill.scene, kill.points, server=kill.server)
         except Exception:  # noqa: BLE001  # told together with the others
             self.failed[kill] = traceback.format_exc()
+            print(f"--crash-kill {str(kill)!r} failed", flush=True)  # the long form goes on for an hour
         else:
             self.done += [kill] if played.struck else []
 

@@ -232,6 +232,7 @@ async def test_invariant_02_a_group_that_cannot_be_looked_up_refuses(engine: Res
         "gate_99_01JZ0000000000000000000000_0",
         "gate_01_01JZ0000000000000000000000_0",
         "gate_1_01JZ0000000000000000000000_0",
+        "gate_01_ZZZZ0000000000000000000000_0",
         "run_01_01JZ0000000000000000000000",
         "gate_01_01JZ0000000000000000000000_0\n",
         "",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from core.answers import Answer
 from core.engine import ResumeEngine
@@ -203,6 +205,28 @@ async def test_an_edit_makes_earlier_votes_void(engine: ResumeEngine) -> None:
     assert len(results["approvals"]["call-2"]["by"]) == 2
 
 
+async def test_an_edit_that_comes_again_after_its_reply_was_lost_is_no_conflict_with_itself(
+    engine: ResumeEngine,
+) -> None:
+    """Whoever wrote what would run knows what would run, and voids nobody's vote by saying it once more."""
+    policy = {"approvers": ["U1", "U2", "U3"], "quorum": 3, "edits": True}
+    run = await opened(engine, approvals=[approval()], policy=policy)
+    gate = run.gates[0]
+
+    async def edit(path: str, digest: str | None = gate.digest) -> Run:
+        values = {"override_args": {"path": path}}
+        return await engine.decide(gate.id, Action.APPROVE, by=BEN, via="slack", values=values, digest=digest)
+
+    run = await edit("/tmp/b")
+    await engine.decide(gate.id, Action.APPROVE, by=ANA, via="slack", digest=run.gates[0].digest)
+    run = await edit("/tmp/b")
+    assert {vote.by for vote in run.gates[0].votes} == {ANA, BEN}
+    assert len(run.gates[0].edits) == 1
+    assert {vote.digest for vote in run.gates[0].votes} == {run.gates[0].digest}
+    with pytest.raises(ArgumentsChanged):
+        await edit("/tmp/c")
+
+
 async def test_an_edit_that_changes_nothing_is_a_plain_vote(engine: ResumeEngine) -> None:
     policy = {"approvers": ["U1", "U2"], "quorum": 2, "edits": True}
     run = await opened(engine, approvals=[approval()], policy=policy)
@@ -232,6 +256,16 @@ async def test_approve_always_is_not_offered_unasked(engine: ResumeEngine) -> No
 
 
 @pytest.mark.parametrize(
+    ("text", "taken"), [("x" * 16_376, True), ("x" * 16_377, False), ("é" * 8_189, False)]
+)
+async def test_a_custom_call_has_up_to_16_kib_of_json(engine: ResumeEngine, text: str, taken: bool) -> None:
+    call = {"tool_call_id": "c", "tool_name": "t", "args": {"a": text}}
+    with nullcontext() if taken else pytest.raises(ValidationError, match="at most 16 KiB"):
+        run = await opened(engine, call)
+        assert run.gates[0].arguments == {"a": text}
+
+
+@pytest.mark.parametrize(
     "broken",
     [
         {"policy": {"quorum": 2, "approvers": ["U1", "U2"]}, "approvals": [approval(always=["x"])]},
@@ -250,8 +284,6 @@ async def test_approve_always_is_not_offered_unasked(engine: ResumeEngine) -> No
 )
 def test_a_run_that_breaks_a_rule_is_refused(broken: Json) -> None:
     """looprig C33."""
-    from pydantic import ValidationError
-
     calls, approvals = broken.pop("calls", None), broken.pop("approvals", None)
     with pytest.raises(ValidationError):
         run_request(calls, approvals, **broken)

@@ -72,6 +72,21 @@ class Motus:
         return list(json.loads(reading.response or "null"))
 
 
+def warm_up(url: str) -> None:
+    """The first turn of a server starts its workers, and until they have imported everything it answers nobody."""
+
+    def call(path: str, body: Json | None = None) -> Json:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{url}{path}", data, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=3 * PATIENCE_S) as answer:
+            return dict(json.load(answer))
+
+    session = call("/sessions", {})["session_id"]
+    call(f"/sessions/{session}/messages", {"content": '{"say": "ready"}'})
+    while call(f"/sessions/{session}?wait=true&timeout=25")["status"] == "running":
+        continue
+
+
 @pytest.fixture(scope="session")
 def motus_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One real server for all tests: it takes it long to start, and each turn has a process of its own anyway."""
@@ -82,10 +97,8 @@ def motus_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [str(root / "bin" / "motus"), "serve", "start", "motus_agents:agent"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "6"]
     with serving(command, f"{url}/health", folder=folder, env={"PYTHONPATH": str(folder)}):
-        # it is healthy before it can make a session: the first one waits for the workers to have imported everything
-        first = urllib.request.Request(f"{url}/sessions", b"{}", {"Content-Type": "application/json"})
-        with urllib.request.urlopen(first, timeout=PATIENCE_S * 3):
-            yield url
+        warm_up(url)
+        yield url
 
 
 @pytest.fixture

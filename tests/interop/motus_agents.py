@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 
 from motus.models import ChatMessage
 from motus.serve.interrupt import interrupt
@@ -12,6 +13,10 @@ async def agent(message, state):
     wanted = json.loads(message.content)
     if "raise" in wanted:
         raise RuntimeError(wanted["raise"])
+    while "until" in wanted and not os.path.exists(wanted["until"]):  # noqa: ASYNC110, ASYNC240
+        await asyncio.sleep(0.05)
+    if "count" in wanted:
+        wanted["say"] = f"{len(state)} before"
     if "say" in wanted:
         response = ChatMessage(role="assistant", content=wanted["say"])
         return response, [*state, message, response]

@@ -165,6 +165,7 @@ async def test_what_nobody_decided_and_then_failed_is_a_dead_letter(
     assert (await a13n.thread(waiting))["head_run_id"] == waiting["id"]
 
 
+@pytest.mark.slow
 async def test_a_reply_that_was_lost_is_told_again_and_answers_nothing_twice(
     engine: ResumeEngine, a13n: A13n, found: Found
 ) -> None:

@@ -17,10 +17,14 @@ pytestmark = pytest.mark.timeout(900)
 Json = dict[str, Any]
 FETCH = {"name": "fetch", "arguments": {"url": "http://127.0.0.1:9/x"}}
 APPROVAL = {"type": "tool_approval", "tool_name": "delete_file", "tool_args": {"path": "/tmp/old.log"}}
-SEED, TIMES, SAMPLE = 7, 20, 3
+SEED, TIMES = 7, 20
+MOMENTS = 60
+"""About so many a scene has; the short forms do not count them first."""
 
 
 class OfA13n:
+    has_keys = True
+
     def __init__(self, a13n: A13n) -> None:
         self._a13n = a13n
         self._runs: dict[str, Json] = {}
@@ -44,6 +48,8 @@ class OfA13n:
 
 
 class OfMotus:
+    has_keys = False
+
     def __init__(self, motus: Motus) -> None:
         self._motus = motus
 
@@ -58,10 +64,10 @@ class OfMotus:
         return [answer["approved"] for answer in await self._motus.heard(handle)]
 
 
-async def test_a_few_kills_before_a13n_lose_nothing_and_answer_nothing_twice(
+async def test_two_kills_before_a13n_lose_nothing_and_answer_nothing_twice(
     engine: ResumeEngine, redis_url: str, a13n: A13n, tmp_path: Path
 ) -> None:
-    await kill(engine, redis_url, OfA13n(a13n), seed=SEED, times=SAMPLE, folder=tmp_path)
+    await kill(engine, redis_url, OfA13n(a13n), seed=SEED, times=2, folder=tmp_path, moments=MOMENTS)
 
 
 @pytest.mark.slow
@@ -71,10 +77,10 @@ async def test_twenty_kills_before_a13n(
     await kill(engine, redis_url, OfA13n(a13n), seed=SEED + 1, times=TIMES, folder=tmp_path)
 
 
-async def test_a_few_kills_before_motus_lose_nothing_and_answer_nothing_twice(
+async def test_a_kill_before_motus_loses_nothing_and_answers_nothing_twice(
     engine: ResumeEngine, redis_url: str, motus: Motus, tmp_path: Path
 ) -> None:
-    await kill(engine, redis_url, OfMotus(motus), seed=SEED, times=SAMPLE, folder=tmp_path)
+    await kill(engine, redis_url, OfMotus(motus), seed=SEED, times=1, folder=tmp_path, moments=MOMENTS)
 
 
 @pytest.mark.slow

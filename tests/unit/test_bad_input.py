@@ -374,11 +374,22 @@ def test_a_schema_that_would_go_on_for_ever_is_refused_in_time(schema: Json, val
         {"pattern": "a{1,99999999999}"},
         {"properties": {"a": {"$schema": "http://json-schema.org/draft-07/schema#"}}},
         {"patternProperties": {"^(a+)+$": {}}},
+        {"unevaluatedProperties": False, "properties": {f"a{n}": {} for n in range(100)}},
+        {"properties": {"a": {"unevaluatedItems": {"type": "string"}}}},
+        {"pattern": "|".join(f"a{n}" for n in range(250))},
+        {"properties": {f"a{n}": {"pattern": f"a{n}(b|c)*"} for n in range(1000)}},
     ],
 )
 def test_a_schema_whose_checks_know_no_bound_is_not_taken(schema: Json) -> None:
-    with pytest.raises(ValueError, match=r"no JSON Schema|belongs to the top|are not taken"):
+    with pytest.raises(ValueError, match=r"no JSON Schema|belongs to the top|are not taken|may have at most"):
         check_schema(schema)
+
+
+def test_a_schema_within_its_bounds_is_checked_in_time() -> None:
+    schema = {"properties": {f"a{n}": {"pattern": "a(b|c)*" * 140} for n in range(990)}}
+    began = time.perf_counter()
+    check_schema(schema)
+    assert time.perf_counter() - began < 20
 
 
 def test_a_schema_may_name_its_dialect_and_have_properties_of_any_name() -> None:

@@ -18,6 +18,7 @@ FORBIDDEN = {
     "192.168.0.1": "a private",
     "100.64.0.1": "a private",
     "192.0.2.1": "a private",
+    "192.0.0.192": "a private",
     "198.18.0.1": "a private",
     "169.254.169.254": "a link-local",
     "224.0.0.1": "a multicast",

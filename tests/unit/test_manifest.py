@@ -92,7 +92,12 @@ async def heard(
 ) -> list[tuple[str, Any]]:
     """What the real app listens to, as kinds and names; what it only acknowledges (a pattern for all) left out."""
     monkeypatch.setattr("bot.app.AsyncApp", Listening)
-    app = build_app(new_engine(), AsyncWebClient("xoxb-test"), signing_secret="s")
+
+    async def leave(_code: str, _since_s: int) -> None: ...
+
+    app = build_app(
+        new_engine(), AsyncWebClient("xoxb-test"), signing_secret="s", leave=leave, hosts=lambda _: None
+    )
     assert isinstance(app, Listening)
     return [(kind, name) for kind, name in app.heard if not isinstance(name, re.Pattern)]
 

@@ -9,6 +9,7 @@ import pytest
 from core.redaction import DEFAULT_FIELDS, MASK, NOTHING, Redaction
 from core.settings import NAMES, Bind, SettingsError, Wait, default_data_dir, load_settings
 
+KEY_1, KEY_2 = "A" * 43 + "=", "B" * 42 + "A="
 SECRET = "s3cret-s3cret-s3cret"
 SERVE = {
     "SLACK_BOT_TOKEN": "xoxb-test",
@@ -53,6 +54,8 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
     patterns.write_text("# keys\n\nsk-[a-z]+\n")
     texts = {
         "SLACK_BOT_TOKEN": "xoxb-test",
+        "SLACK_CLIENT_ID": "123.456",
+        "SLACK_CLIENT_SECRET": "client-secret",
         "SLACK_SIGNING_SECRET": " signing\n",
         "SLACK_APP_TOKEN": "xapp-test",
         "SLACK_API_URL": "http://127.0.0.1:9000/api",
@@ -61,6 +64,8 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "ASKGATE_DATA_DIR": "data",
         "ASKGATE_BIND": "[::1]:0",
         "ASKGATE_API_KEYS": f"agent={SECRET}, ci.2 = {SECRET}=x=",
+        "ASKGATE_ENCRYPTION_KEYS": f"{KEY_1}, {KEY_2}",
+        "ASKGATE_DEFAULT_TEAM": "T0123",
         "ASKGATE_DEFAULT_CHANNEL": "C0123",
         "ASKGATE_FALLBACK_CHANNEL": "C0456",
         "ASKGATE_DEFAULT_TIMEOUT_S": "60",
@@ -81,7 +86,12 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
     assert texts.keys() == NAMES.keys()
     for name, text in texts.items():
         monkeypatch.setenv(name, text)
-    settings = load_settings(need_slack=True)
+    settings = load_settings()
+    assert settings.oauth
+    assert settings.slack_client_secret is not None
+    assert settings.slack_client_secret.get_secret_value() == "client-secret"
+    assert [key.get_secret_value() for key in settings.encryption_keys] == [KEY_1, KEY_2]
+    assert settings.default_team == "T0123"
     assert settings.slack_signing_secret is not None
     assert settings.slack_signing_secret.get_secret_value() == "signing"
     assert settings.slack_api_url == "http://127.0.0.1:9000/api/"

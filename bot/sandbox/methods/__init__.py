@@ -1,6 +1,6 @@
 """The Web API methods, one module a noun. Importing this package fills the register."""
 
-from bot.sandbox.methods import chat, conversations, files, people, tools, views
+from bot.sandbox.methods import chat, conversations, files, oauth, people, tools, views
 from bot.sandbox.methods.register import METHODS, Arguments, Call, Refused
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "chat",
     "conversations",
     "files",
+    "oauth",
     "people",
     "tools",
     "views",

@@ -21,7 +21,7 @@ def open_conversation(call: Call) -> Json:
         wanted = call.args.need("users", "users_list_not_supplied").split(",")
         if len(wanted) > 1:
             raise Refused("not_enough_users" if not all(wanted) else "too_many_users")
-        if wanted[0] not in call.world.users:
+        if wanted[0] not in call.world.users or not call.meets(call.world.users[wanted[0]]):
             raise Refused("user_not_found")
         if wanted[0] == call.app.bot_user or call.world.users[wanted[0]].app is not None:
             raise Refused("cannot_dm_bot")

@@ -20,22 +20,25 @@ def api_test(call: Call) -> Json:
 
 @method("auth.test")
 def auth_test(call: Call) -> Json:
+    app, world = call.app, call.world
+    org = {"enterprise_id": app.enterprise} if app.enterprise else {}
     return {
-        "url": f"{call.world.url}/",
-        "team": call.world.teams[TEAM],
-        "user": call.world.users[call.app.bot_user].name,
-        "team_id": TEAM,
-        "user_id": call.app.bot_user,
-        "bot_id": call.app.bot_id,
-        "app_id": call.app.id,
-        "is_enterprise_install": False,
+        "url": f"{world.url}/",
+        "team": world.orgs[app.enterprise][0] if app.enterprise else world.teams[app.team],
+        "user": world.users[app.bot_user].name,
+        "team_id": app.place,
+        "user_id": app.bot_user,
+        "bot_id": app.bot_id,
+        "app_id": app.api_id,
+        "is_enterprise_install": bool(app.enterprise),
+        **org,
     }
 
 
 @method("apps.connections.open")
 def connections_open(call: Call) -> Json:
     address = call.world.url.replace("http://", "ws://")
-    return {"url": f"{address}/link?ticket={call.links.ticket(call.app.id)}&app_id={call.app.id}"}
+    return {"url": f"{address}/link?ticket={call.links.ticket(call.app.api_id)}&app_id={call.app.api_id}"}
 
 
 @method("bots.info")
@@ -48,7 +51,7 @@ def bots_info(call: Call) -> Json:
             "id": app.bot_id,
             "deleted": False,
             "name": app.name,
-            "app_id": app.id,
+            "app_id": app.api_id,
             "user_id": app.bot_user,
             "updated": 0,
         }
@@ -62,7 +65,7 @@ def users_info(call: Call) -> Json:
 
 @method("users.list")
 def users_list(call: Call) -> Json:
-    own = [user for user in call.world.users.values() if user.team == TEAM]
+    own = [user for user in call.world.users.values() if call.world.in_reach(call.app, user.team)]
     rows, more = call.page(own)
     return {
         "members": [payloads.user_json(call.world, user) for user in rows],

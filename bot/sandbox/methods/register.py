@@ -80,7 +80,8 @@ class Call:
         """The conversation an argument names, if the app may know it; else Slack's refusal."""
         wanted = self.args.need(name, "channel_not_found")
         channel = self.world.channel_named(wanted)
-        if channel is None or (channel.kind != "public" and self.app.bot_user not in channel.members):
+        seen = channel and channel.kind == "public" and self.world.in_reach(self.app, channel.team)
+        if channel is None or not (seen or self.app.bot_user in channel.members):
             raise Refused("channel_not_found")
         if member and self.app.bot_user not in channel.members:
             raise Refused("not_in_channel")
@@ -88,9 +89,16 @@ class Call:
 
     def user(self, name: str = "user") -> User:
         user = self.world.users.get(self.args.need(name, "user_not_found"))
-        if user is None:
+        if user is None or not self.meets(user):
             raise Refused("user_not_found")
         return user
+
+    def meets(self, user: User) -> bool:
+        """Whether the app may know somebody: of a workspace where it is installed, or of a channel that it shares."""
+        shared = self.world.channels_of(user.id)
+        return self.world.in_reach(self.app, user.team) or any(
+            self.app.bot_user in channel.members for channel in shared
+        )
 
     def page(self, rows: Sequence[Any], default: int = 100) -> tuple[list[Any], Json]:
         """The rows that `cursor` and `limit` ask for, and the `response_metadata` with the next cursor."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -122,13 +123,22 @@ class MotusClient:
         body = {"interrupt_id": interrupt_id, "value": value}
         await self._call("POST", f"/sessions/{session_id}/resume", body=body)
 
-    async def cancel_turn(self, session_id: str) -> str:
+    async def load(self) -> tuple[int, int]:
+        """How many turns are under way or queued, and how many workers the server was given."""
+        body = await self._call("GET", "/health")
+        return int(body.get("running_workers") or 0), int(body.get("max_workers") or 0)
+
+    async def cancel_turn(self, session_id: str, told: Callable[[str], Awaitable[None]] | None = None) -> str:
         """End the turn and keep the conversation: a session of the same messages takes its place. Returns its id.
+
+        ``told`` gets the id before the old session is ended.
 
         Not under the same id: the turn that dies would mark the session that took its place as failed. It is made
         before the old one is deleted, so that no crash loses the conversation. Raises Gone.
         """
         kept = await self.create(await self.messages(session_id))
+        if told:
+            await told(kept)
         await self.delete(session_id)
         return kept
 

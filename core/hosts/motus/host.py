@@ -10,10 +10,12 @@ from functools import partial
 from typing import Any, Final
 
 from core.clock import Clock
-from core.hosts.base import APPLIED, Present, Reply, Seen, Wait, Word
+from core.hosts.base import APPLIED, Moved, Present, Reply, Seen, Wait, Word
 from core.hosts.config import MotusConfig
+from core.hosts.motus import client as wire
 from core.hosts.motus import gates
-from core.hosts.motus.client import Gone, MotusClient, MotusError, Moved, Refused, Session, Unreadable
+from core.hosts.motus.client import Gone, MotusClient, MotusError, Refused, Session, Unreadable
+from core.hosts.motus.talker import MotusTalker
 from core.requests import RunRequest
 from core.resumes import Resume
 
@@ -27,11 +29,13 @@ MARGIN_S: Final = 5
 class MotusHost:
     """One Motus server. See `core.hosts.base.Host`."""
 
-    def __init__(self, config: MotusConfig, clock: Clock) -> None:
+    def __init__(self, config: MotusConfig, clock: Clock, moved: Moved) -> None:
         self.name = config.name
+        self._moved = moved
         self._config = config
         self._clock = clock
         self._client = MotusClient(config.url, config.api_key)
+        self.talker = MotusTalker(self._client, config.talk) if config.talk else None
         self._woken = asyncio.Event()
         self._long_polls: dict[str, asyncio.Task[None]] = {}
         self._turns: dict[str, int] = {}
@@ -87,7 +91,7 @@ class MotusHost:
 
     def _wait(self, session_id: str, interrupt_id: str, kind: str, payload: Any) -> Wait:
         facts = {"session_id": session_id, "interrupt_id": interrupt_id, "type": kind, "payload": payload}
-        return Wait(f"{session_id}/{interrupt_id}", facts)
+        return Wait(f"{session_id}/{interrupt_id}", facts, session_id)
 
     def _poll(self, running: list[str]) -> None:
         """Have the server tell at once when a turn that runs comes to wait for something."""
@@ -162,11 +166,11 @@ class MotusHost:
         except gates.LeaveIt:
             return APPLIED
         except gates.CancelTurn:
-            kept = await self._client.cancel_turn(session_id)
+            kept = await self._client.cancel_turn(session_id, partial(self._moved, self.name, session_id))
             return Reply(Word.APPLIED, f"The turn was cancelled; the conversation goes on as session {kept}.")
         try:
             await self._client.resume(session_id, facts["interrupt_id"], value)
-        except Moved as error:
+        except wire.Moved as error:
             return Reply(Word.LOST, f"Motus says: {error}")
         except Refused as error:
             return Reply(Word.REFUSED, f"Motus refused the answer: {error}")

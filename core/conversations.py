@@ -1,0 +1,159 @@
+"""A conversation: a thread, or a direct message, in which people talk with an agent of a host, turn by turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.places import Place
+from core.policy import CHANNEL, ChannelId, Person, TeamId
+
+MOST_CHARS: Final = 200_000
+"""How much of an agent's reply is kept until it is posted."""
+
+TITLE_CHARS: Final = 120
+
+ID: Final = rf"{CHANNEL}(?:-\d{{1,12}}\.\d{{6}})?"
+"""A conversation's id: its channel, and the ts of its thread unless it is a direct message."""
+
+
+class Stage(StrEnum):
+    """How far the turn is: nobody has said anything, it is to be sent, the host has it, its end is to be told."""
+
+    IDLE = "idle"
+    SAID = "said"
+    SENT = "sent"
+    TELLING = "telling"
+
+
+class Ending(StrEnum):
+    """How a turn, or the whole conversation (``STOPPED``), ended.
+
+    ``GONE``: the host has forgotten the session. ``CANCELLED``: the turn, not the conversation. ``REFUSED``: the host
+    takes no such message. ``NOT_SENT``: the host was away too long. ``UNKNOWN``: it was away when it had the message.
+    """
+
+    REPLY = "reply"
+    SILENT = "silent"
+    ERROR = "error"
+    GONE = "gone"
+    CANCELLED = "cancelled"
+    STOPPED = "stopped"
+    REFUSED = "refused"
+    NOT_SENT = "not_sent"
+    UNKNOWN = "unknown"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Said(_Part):
+    """What somebody said: a message by its ``ts``, and the thread to answer in (empty: none). ``at`` in ms."""
+
+    by: Person
+    ts: str
+    thread_ts: str = ""
+    text: str
+    at: int
+
+
+class End(_Part):
+    """What is to be told of a turn. ``text`` is the agent's or the host's; ``by``: who stopped it."""
+
+    kind: Ending
+    text: str = ""
+    by: Person | None = None
+
+
+class Sign(_Part):
+    """The message that shows how a turn stands: where it is, and which word it shows."""
+
+    ts: str
+    word: str
+
+
+def title_of(said: Said) -> str:
+    """A conversation by the first that was said in it."""
+    return " ".join(said.text.split())[:TITLE_CHARS]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a conversation is held: in a thread of a channel, or with an empty ``thread_ts`` in a direct message."""
+
+    team: str
+    channel: str
+    thread_ts: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.channel}-{self.thread_ts}" if self.thread_ts else self.channel
+
+
+class Conversation(_Part):
+    """A conversation as it is stored. ``rev`` grows with each change; times are ms.
+
+    ``next`` was said while the end of a turn was being told, and is the next one. ``session`` is the host's id of the
+    conversation; ``drop`` are sessions that are to be ended there. ``before``: how many messages the session had before
+    the turn's own was sent, so that a reading tells whether it got there. ``anew``: the session before this one was
+    lost. ``away_at``: since when the host cannot be reached, or 0. ``told``: how many messages of the turn's end are
+    posted.
+    """
+
+    id: str
+    host: str
+    team: TeamId
+    channel: ChannelId
+    by: Person
+    title: Annotated[str, Field(max_length=TITLE_CHARS)]
+    turn: int = 0
+    stage: Stage = Stage.IDLE
+    said: Said
+    next: Said | None = None
+    session: str = ""
+    drop: tuple[str, ...] = ()
+    anew: bool = False
+    before: int | None = None
+    sent_at: int = 0
+    away_at: int = 0
+    sign: Sign | None = None
+    end: End | None = None
+    told: int = 0
+    rev: int = Field(0, exclude=True)
+
+    @property
+    def place(self) -> Place:
+        """Where the turn's messages and cards go."""
+        return Place(channel=self.channel, thread_ts=self.said.thread_ts or None, team=self.team)
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is something to stop."""
+        return bool(self.session) or self.stage in (Stage.SAID, Stage.SENT)
+
+    def saying(self, said: Said) -> Self:
+        """The conversation with a turn that is to be sent; without a session it begins there."""
+        change: dict[str, object] = {"said": said, "next": None, "turn": self.turn + 1, "stage": Stage.SAID}
+        change |= {"before": None, "sent_at": 0, "away_at": 0, "end": None, "told": 0, "anew": False}
+        if not self.session:
+            change |= {"by": said.by, "title": title_of(said)}
+        return self.model_copy(update=change)
+
+    def over(self) -> Self:
+        """The conversation with its turn told to the end: idle, or with the next turn."""
+        idle = self.model_copy(update={"stage": Stage.IDLE, "end": None, "before": None, "sign": None})
+        return idle.saying(idle.next) if idle.next else idle
+
+    def without_session(self) -> Self:
+        """The conversation with its session to be ended at the host."""
+        drop = (*self.drop, self.session) if self.session else self.drop
+        return self.model_copy(update={"session": "", "drop": drop, "before": None})
+
+    def ending(self, end: End) -> Self:
+        """The conversation with the end of its turn to be told."""
+        end = end.model_copy(update={"text": end.text[:MOST_CHARS]})
+        return self.model_copy(update={"stage": Stage.TELLING, "end": end, "told": 0, "away_at": 0})

@@ -1,0 +1,128 @@
+"""Talks: what people and hosts do with conversations. The engine's part that opens, says and stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final
+
+from core.conversations import Conversation, End, Ending, Said, Stage, Where, title_of
+from core.store.store import Store
+
+TRIES: Final = 20
+LOOKED_AT: Final = 200
+"""How many conversations of a channel are looked through, the latest."""
+
+
+class Word(StrEnum):
+    """What became of what somebody said: it is the turn or the next one, it is so already, a turn is under way."""
+
+    TAKEN = "taken"
+    AGAIN = "again"
+    BUSY = "busy"
+
+
+class Stale(Exception):
+    """Somebody has changed the conversation since it was read."""
+
+
+class Talks:
+    """Conversations. Every method raises StoreUnavailable."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def read(self, talk_id: str) -> Conversation | None:
+        return await self._store.conversations.read(talk_id)
+
+    async def say(
+        self, where: Where, host: str, said: Said, *, anew: bool = False
+    ) -> tuple[Word, Conversation]:
+        """Begin a turn with what somebody said. ``anew``: with a session of its own, whatever there was before."""
+        for _ in range(TRIES):
+            found = await self.read(where.id)
+            if found and (said.by, said.ts) in [(s.by, s.ts) for s in (found.said, found.next) if s]:
+                return Word.AGAIN, found
+            talk = found or Conversation(
+                id=where.id,
+                host=host,
+                team=where.team,
+                channel=where.channel,
+                by=said.by,
+                title=title_of(said),
+                said=said,
+            )
+            if anew:
+                talk = talk.without_session().saying(said)
+            elif talk.stage is Stage.IDLE:
+                # the sessions of a host that no longer talks here are its own affair
+                same = talk.host == host
+                talk = (talk if same else talk.model_copy(update={"session": "", "drop": ()})).saying(said)
+            elif talk.stage is Stage.TELLING and talk.next is None:
+                talk = talk.model_copy(update={"next": said})
+            else:
+                return Word.BUSY, talk
+            talk = talk if talk.stage is Stage.TELLING else talk.model_copy(update={"host": host})
+            try:
+                return Word.TAKEN, await self.put(talk, due=True)
+            except Stale:
+                continue
+        raise Stale
+
+    async def stop(self, talk_id: str, end: End) -> bool:
+        """End a conversation, and the turn that runs. Returns whether there was anything to end."""
+
+        def stopped(talk: Conversation) -> Conversation | None:
+            return talk.without_session().ending(end) if talk.alive else None
+
+        return await self._change(talk_id, stopped)
+
+    async def here(self, channel: str) -> list[Conversation]:
+        """The conversations of a channel that can be stopped, that in which something happened last first."""
+        ids = (await self._store.conversations.ids(channel))[:LOOKED_AT]
+        found = [await self.read(talk_id) for talk_id in ids]
+        return [talk for talk in found if talk and talk.alive]
+
+    async def of(self, host: str, session: str) -> Conversation | None:
+        """The conversation that a host's session belongs to."""
+        talk_id = await self._store.conversations.of(host, session)
+        talk = await self.read(talk_id) if talk_id else None
+        return talk if talk and talk.session == session else None
+
+    async def moved(self, host: str, old: str, new: str) -> None:
+        """A host cancelled the turn of a session; its conversation goes on as another one."""
+
+        def follow(talk: Conversation) -> Conversation | None:
+            if talk.session != old:
+                return None
+            talk = talk.model_copy(update={"session": new})
+            return talk.ending(End(kind=Ending.CANCELLED)) if talk.stage is Stage.SENT else talk
+
+        if talk := await self.of(host, old):
+            await self._change(talk.id, follow, indexed=True)
+
+    async def put(self, talk: Conversation, *, due: bool = False, indexed: bool = False) -> Conversation:
+        """Store a changed conversation and return it. ``due``, ``indexed``: as of the store. Raises Stale."""
+        if not await self._store.conversations.write(talk, due=due, indexed=indexed):
+            raise Stale
+        return talk.model_copy(update={"rev": talk.rev + 1})
+
+    async def _change(
+        self,
+        talk_id: str,
+        change: Callable[[Conversation], Conversation | None],
+        *,
+        indexed: bool = False,
+    ) -> bool:
+        """Change a conversation as it is at this moment. ``change`` returns None to leave it alone."""
+        for _ in range(TRIES):
+            talk = await self.read(talk_id)
+            changed = change(talk) if talk else None
+            if changed is None:
+                return False
+            try:
+                await self.put(changed, due=True, indexed=indexed)
+            except Stale:
+                continue
+            return True
+        raise Stale

@@ -1,0 +1,150 @@
+"""An agent of the Claude Agent SDK that waits for people in Slack: `can_use_tool` and AskUserQuestion.
+
+    pip install 'claude-agent-sdk>=0.2'
+    export ASKGATE_URL=http://127.0.0.1:8080 ASKGATE_KEY=agent-secret-0123456789
+    export ASKGATE_CHANNEL=C0123456789 ASKGATE_APPROVERS=U0123456789 ANTHROPIC_API_KEY=…
+    python with_claude_agent.py 'Deploy 1.4 where you think best'
+    python with_claude_agent.py                 # goes on with that session, after its process has died
+
+The SDK waits in a callback, so its process has to be there when people have decided. It may die before, though: the
+file MEMORY (memory.db) has the session and what it waits for. The session that is resumed asks for the same again, and
+is joined with the card that stands already. Each decision is used once: who asks for the same later is asked anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import sys
+import urllib.request
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage, Transport
+from claude_agent_sdk.types import (
+    PermissionResult,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ToolPermissionContext,
+)
+
+Json = dict[str, Any]
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS session (last INTEGER PRIMARY KEY, id TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS wait (asks TEXT PRIMARY KEY, key TEXT NOT NULL, run TEXT);
+"""
+GO_ON = "Your process died. Look at how things are, and go on."
+
+
+class People:
+    """Asks people for one session."""
+
+    def __init__(self, memory: sqlite3.Connection, session: str) -> None:
+        self._memory, self._session = memory, session
+        self._waiting: set[str] = set()
+
+    async def can_use_tool(self, name: str, args: Json, context: ToolPermissionContext) -> PermissionResult:
+        if name == "AskUserQuestion":
+            asks: Json = {"tool_name": "ask_user_question", "args": {"questions": questions(args)}}
+            result = await self._settled("calls", asks)
+            if result["status"] != "returned":
+                return PermissionResultDeny(message=result["message"])
+            return PermissionResultAllow(updated_input=args | answered(result["value"]))
+        asks = {"tool_name": name, "args": args, "reason": context.decision_reason or context.title}
+        saved = [json.dumps(update.to_dict()) for update in context.suggestions]
+        if saved and max(map(len, saved)) <= 1024:
+            asks["always"] = saved
+        result = await self._settled("approvals", asks)
+        if result["action"] != "approve":
+            return PermissionResultDeny(message=result["reason"])
+        # nothing is saved for always but what people have read
+        updates = context.suggestions if result.get("always") else None
+        return PermissionResultAllow(
+            updated_input=result.get("override_args", args), updated_permissions=updates
+        )
+
+    async def _settled(self, category: str, asks: Json) -> Json:
+        """What people decided about this. Silence is a failure or a denial too, with a sentence that says so."""
+        digest = json.dumps([self._session, category, asks], sort_keys=True)
+        while digest in self._waiting:
+            digest += "+"  # the same twice at once: each has a decision of its own
+        self._waiting.add(digest)
+        with self._memory:
+            self._memory.execute("INSERT OR IGNORE INTO wait VALUES (?, ?, NULL)", [digest, uuid4().hex])
+        key, run = self._memory.execute("SELECT key, run FROM wait WHERE asks = ?", [digest]).fetchone()
+        if run is None:
+            body = {
+                "host": "claude-agent",
+                "title": "Claude",
+                "external_id": self._session,
+                "pending": {category: [asks | {"tool_call_id": "asked"}]},
+                "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
+                "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(","), "edits": True},
+            }
+            run = (await askgate("/runs", body, key))["id"]
+            with self._memory:
+                self._memory.execute("UPDATE wait SET run = ? WHERE asks = ?", [run, digest])
+        while (found := await askgate(f"/runs/{run}?wait=30"))["status"] == "waiting":
+            pass
+        with self._memory:  # before the tool runs, so that no second run of it stands on this decision
+            self._memory.execute("DELETE FROM wait WHERE asks = ?", [digest])
+        self._waiting.remove(digest)
+        return dict(found["results"][category]["asked"])
+
+
+def questions(args: Json) -> list[Json]:
+    return [
+        {"question": asked["question"], "header": asked["header"][:12], "options": options(asked)}
+        | {"multiSelect": asked.get("multiSelect", False)}
+        for asked in args["questions"]
+    ]
+
+
+def options(asked: Json) -> list[Json]:
+    return [{name: option[name] for name in ("label", "description")} for option in asked["options"]]
+
+
+def answered(value: Json) -> Json:
+    """Answers as AskUserQuestion takes them: several choices are one text, with commas between."""
+    answers = value["answers"].items()
+    told = {question: said if isinstance(said, str) else ", ".join(said) for question, said in answers}
+    return {"answers": told} | ({"response": value["response"]} if "response" in value else {})
+
+
+async def askgate(path: str, body: Json | None = None, key: str = "") -> Json:
+    """One call of askgate's HTTP API. Raises HTTPError, whose body says what is wrong."""
+    headers = {"Authorization": f"Bearer {os.environ['ASKGATE_KEY']}", "Content-Type": "application/json"}
+    url, data = f"{os.environ['ASKGATE_URL']}/api/v1{path}", json.dumps(body).encode() if body else None
+    request = urllib.request.Request(url, data, headers | ({"Idempotency-Key": key} if key else {}))
+
+    def call() -> Json:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return dict(json.load(answer))
+
+    return await asyncio.to_thread(call)
+
+
+async def main(how: ClaudeAgentOptions, transport: Transport | None = None) -> None:
+    memory = sqlite3.connect(os.environ.get("MEMORY", "memory.db"))
+    memory.executescript(SCHEMA)
+    if len(sys.argv) > 1:
+        session, prompt = str(uuid4()), sys.argv[1]
+        with memory:
+            memory.execute("INSERT OR REPLACE INTO session VALUES (1, ?)", [session])
+        how = replace(how, session_id=session)
+    else:
+        [session], prompt = memory.execute("SELECT id FROM session").fetchone(), GO_ON
+        how = replace(how, resume=session)
+    how = replace(how, can_use_tool=People(memory, session).can_use_tool)
+    async with ClaudeSDKClient(how, transport) as client:
+        await client.query(prompt)
+        async for message in client.receive_response():
+            if isinstance(message, ResultMessage):
+                print(message.result, flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(ClaudeAgentOptions(cwd=".")))

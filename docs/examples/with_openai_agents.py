@@ -1,0 +1,150 @@
+"""An agent of the OpenAI Agents SDK that waits for people in Slack: its RunState as JSON, in askgate meanwhile.
+
+    pip install 'openai-agents>=0.24'
+    export ASKGATE_URL=http://127.0.0.1:8080 ASKGATE_KEY=agent-secret-0123456789
+    export ASKGATE_CHANNEL=C0123456789 ASKGATE_APPROVERS=U0123456789 MODEL=gpt-5 OPENAI_API_KEY=…
+    python with_openai_agents.py 'Deploy 1.4 where you think best'
+    python with_openai_agents.py                # only takes up what people have decided
+
+Nothing has to run while people think. Any number of these processes may take up what was decided. The file MEMORY
+(memory.db) remembers which resumes were begun: if a process dies in one, an approved tool may have run, so it is not
+begun again but refused, which stands on the card.
+
+The SDK runs a call with the arguments that the model gave, so approvers are not offered to edit them. It stops for
+approvals alone: a question is one too, whose tool returns what people answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import sys
+import urllib.request
+from typing import Annotated, Any
+from uuid import uuid4
+
+from agents import Agent, AgentsException, Runner, RunResult, RunState, function_tool
+from agents.items import ToolApprovalItem
+from agents.models.interface import Model
+from agents.tool_context import ToolContext
+from pydantic import Field
+from typing_extensions import TypedDict
+
+Json = dict[str, Any]
+HOST, LEASE_S = "openai-agents", float(os.environ.get("LEASE_S", "900"))  # seconds, longer than a turn takes
+
+
+class Option(TypedDict):
+    label: Annotated[str, Field(min_length=1, max_length=60)]
+    description: Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Question(TypedDict):
+    question: Annotated[str, Field(min_length=1, max_length=500)]
+    header: Annotated[str, Field(min_length=1, max_length=12, description="a word or two")]
+    options: Annotated[list[Option], Field(min_length=2, max_length=4)]
+
+
+@function_tool(needs_approval=True)
+def deploy(version: str, target: str) -> str:
+    """Deploy a version. Put your own tool here."""
+    with open(os.environ.get("DEPLOYED", "deployed"), "a") as file:
+        file.write(f"{version} {target}\n")
+    return f"{version} is on {target}"
+
+
+@function_tool(needs_approval=True)
+def ask_user_question(context: ToolContext[Json], questions: list[Question]) -> str:
+    """Ask people in Slack 1 to 4 questions."""
+    return json.dumps(context.context[context.tool_call_id])
+
+
+def settle(result: RunResult, key: str) -> None:
+    """What a turn came to: said, or put to people. ``key`` makes one run of it, however often it is sent."""
+    if not result.interruptions:
+        print(result.final_output, flush=True)
+        return
+    questions = [item for item in result.interruptions if item.tool_name == "ask_user_question"]
+    others = [item for item in result.interruptions if item not in questions]
+    run = {
+        "host": HOST,
+        "state": result.to_state().to_string(),
+        "pending": {
+            "calls": [asked(item) for item in questions],
+            "approvals": [asked(item) for item in others],
+        },
+        "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
+        "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(",")},
+    }
+    askgate("/runs", run, key)
+
+
+def asked(item: ToolApprovalItem) -> Json:
+    args = json.loads(item.arguments or "{}")
+    return {"tool_call_id": item.call_id, "tool_name": item.tool_name, "args": args}
+
+
+async def decided(agent: Agent[Json], resume: Json) -> RunState[Json, Agent[Json]]:
+    """Found by its id, never by order or text. Silence is a rejection too, with a sentence that says so."""
+    answers: Json = {}
+    state = await RunState.from_string(agent, resume["state"], context_override=answers)
+    results = resume["run"]["results"]["calls"] | resume["run"]["results"]["approvals"]
+    for item in state.get_interruptions():
+        result = results[item.call_id]
+        if result["outcome"] in ("answered", "approved"):
+            answers[item.call_id] = result.get("value")
+            state.approve(item)
+        else:
+            state.reject(item, rejection_message=result.get("reason") or result["message"])
+    return state
+
+
+async def take_up(agent: Agent[Json], resume: Json) -> None:
+    path, key, lease = (
+        f"/resumes/{resume['run']['id']}",
+        resume["idempotency_key"],
+        {"lease": resume["lease"]},
+    )
+    if not begin(key):
+        error = "A process died in this: the tools may have run. Look before you have it decided again."
+        askgate(f"{path}/nack", {**lease, "final": True, "error": error})
+        return
+    try:
+        result = await Runner.run(agent, await decided(agent, resume))
+    except AgentsException as error:
+        askgate(f"{path}/nack", {**lease, "final": True, "error": str(error)[:4096]})
+        return
+    settle(result, key=f"after-{key}")
+    askgate(f"{path}/ack", lease)
+
+
+def begin(key: str) -> bool:
+    """Whether nobody has begun this before."""
+    with sqlite3.connect(os.environ.get("MEMORY", "memory.db")) as memory:
+        memory.execute("CREATE TABLE IF NOT EXISTS begun (key TEXT PRIMARY KEY)")
+        return memory.execute("INSERT OR IGNORE INTO begun VALUES (?)", [key]).rowcount == 1
+
+
+def askgate(path: str, body: Json, key: str = "") -> Json:
+    """One call of askgate's HTTP API. Raises HTTPError, whose body says what is wrong."""
+    headers = {"Authorization": f"Bearer {os.environ['ASKGATE_KEY']}", "Content-Type": "application/json"}
+    url, data = f"{os.environ['ASKGATE_URL']}/api/v1{path}", json.dumps(body).encode()
+    request = urllib.request.Request(url, data, headers | ({"Idempotency-Key": key} if key else {}))
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return dict(json.load(answer))
+
+
+async def main(model: Model | str) -> None:
+    agent = Agent[Json](name="Deployer", model=model, tools=[deploy, ask_user_question])
+    if len(sys.argv) > 1:
+        settle(await Runner.run(agent, sys.argv[1], context={}), key=f"begun-{uuid4()}")
+    while True:
+        claimed = askgate("/resumes/claim", {"host": HOST, "max": 1, "wait_s": 20, "lease_s": LEASE_S})
+        for resume in claimed["resumes"]:
+            await take_up(agent, resume)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(os.environ["MODEL"]))

@@ -1,0 +1,150 @@
+"""A Pydantic AI agent that waits for people in Slack: deferred tools, in a process that may die meanwhile.
+
+    pip install 'pydantic-ai-slim[openai]>=2.68'
+    export ASKGATE_URL=http://127.0.0.1:8080 ASKGATE_KEY=agent-secret-0123456789
+    export ASKGATE_CHANNEL=C0123456789 ASKGATE_APPROVERS=U0123456789 MODEL=openai:gpt-5 OPENAI_API_KEY=…
+    python with_pydantic_ai.py 'Deploy 1.4 where you think best'
+    python with_pydantic_ai.py                  # only takes up what people have decided
+
+The agent's messages are the run's `state` in askgate, so nothing has to run while people think. Any number of these
+processes may take up what was decided. The file MEMORY (memory.db) remembers which resumes were begun: if a process
+dies in one, an approved tool may have run, so it is not begun again but refused, which stands on the card.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+import urllib.request
+from typing import Annotated, Any
+from uuid import uuid4
+
+from pydantic import Field
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, Tool, ToolApproved, ToolDenied
+from pydantic_ai.exceptions import AgentRunError, CallDeferred, ToolFailed
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ToolCallPart
+from pydantic_ai.models import Model
+from pydantic_ai.run import AgentRunResult
+from typing_extensions import TypedDict
+
+Json = dict[str, Any]
+HOST = "pydantic-ai"
+LEASE_S = float(os.environ.get("LEASE_S", "900"))  # longer than a turn takes
+
+
+class Option(TypedDict):
+    label: Annotated[str, Field(min_length=1, max_length=60)]
+    description: Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Question(TypedDict):
+    question: Annotated[str, Field(min_length=1, max_length=500)]
+    header: Annotated[str, Field(min_length=1, max_length=12, description="a word or two")]
+    options: Annotated[list[Option], Field(min_length=2, max_length=4)]
+
+
+def ask_user_question(questions: Annotated[list[Question], Field(min_length=1, max_length=4)]) -> str:
+    """Ask people in Slack."""
+    raise CallDeferred(kind="question")
+
+
+def deploy(version: str, target: str) -> str:
+    """Deploy a version. Put your own tool here."""
+    with open(os.environ.get("DEPLOYED", "deployed"), "a") as file:
+        file.write(f"{version} {target}\n")
+    return f"{version} is on {target}"
+
+
+deploying = Tool(deploy, requires_approval=True)
+
+
+def build(model: Model | str) -> Agent[None, str | DeferredToolRequests]:
+    return Agent(model, tools=[ask_user_question, deploying], output_type=[str, DeferredToolRequests])
+
+
+def settle(result: AgentRunResult[str | DeferredToolRequests], key: str) -> None:
+    """What a turn came to: said, or put to people. ``key`` makes one run of it, however often it is sent."""
+    if isinstance(result.output, str):
+        print(result.output, flush=True)
+        return
+    fits = {"args_schema": deploying.tool_def.parameters_json_schema}  # so that edits are checked in Slack
+    run = {
+        "host": HOST,
+        "title": "Pydantic AI",
+        "state": result.all_messages_json().decode(),
+        "pending": {
+            "calls": [asked(call) for call in result.output.calls],
+            "approvals": [asked(call) | fits for call in result.output.approvals],
+        },
+        "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
+        "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(","), "edits": True},
+    }
+    askgate("/runs", run, key)
+
+
+def asked(call: ToolCallPart) -> Json:
+    return {"tool_call_id": call.tool_call_id, "tool_name": call.tool_name, "args": call.args_as_dict()}
+
+
+def decided(results: Json) -> DeferredToolResults:
+    """Silence is a failure or a denial too, with a sentence that says so."""
+    return DeferredToolResults(
+        calls={
+            key: call["value"] if call["status"] == "returned" else ToolFailed(call["message"])
+            for key, call in results["calls"].items()
+        },
+        approvals={
+            key: ToolApproved(override_args=approval.get("override_args"))
+            if approval["action"] == "approve"
+            else ToolDenied(approval["reason"])
+            for key, approval in results["approvals"].items()
+        },
+    )
+
+
+def take_up(agent: Agent[None, str | DeferredToolRequests], resume: Json) -> None:
+    key, run, lease = resume["idempotency_key"], resume["run"], {"lease": resume["lease"]}
+    if not begin(key):
+        error = "A process died in this: the tools may have run. Look before you have it decided again."
+        askgate(f"/resumes/{run['id']}/nack", {**lease, "final": True, "error": error})
+        return
+    history = ModelMessagesTypeAdapter.validate_json(resume["state"])
+    try:
+        result = agent.run_sync(message_history=history, deferred_tool_results=decided(run["results"]))
+    except AgentRunError as error:
+        askgate(f"/resumes/{run['id']}/nack", {**lease, "final": True, "error": str(error)[:4096]})
+        return
+    settle(result, key=f"after-{key}")
+    askgate(f"/resumes/{run['id']}/ack", lease)
+
+
+def begin(key: str) -> bool:
+    """Whether nobody has begun this before."""
+    with sqlite3.connect(os.environ.get("MEMORY", "memory.db")) as memory:
+        memory.execute("CREATE TABLE IF NOT EXISTS begun (key TEXT PRIMARY KEY)")
+        return memory.execute("INSERT OR IGNORE INTO begun VALUES (?)", [key]).rowcount == 1
+
+
+def askgate(path: str, body: Json, key: str = "") -> Json:
+    """One call of askgate's HTTP API. Raises HTTPError, whose body says what is wrong."""
+    headers = {"Authorization": f"Bearer {os.environ['ASKGATE_KEY']}", "Content-Type": "application/json"}
+    url, data = f"{os.environ['ASKGATE_URL']}/api/v1{path}", json.dumps(body).encode()
+    request = urllib.request.Request(url, data, headers | ({"Idempotency-Key": key} if key else {}))
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return dict(json.load(answer))
+
+
+def main(model: Model | str) -> None:
+    agent = build(model)
+    if len(sys.argv) > 1:
+        settle(agent.run_sync(sys.argv[1]), key=f"begun-{uuid4()}")
+    while True:
+        claim = {"host": HOST, "max": 1, "wait_s": 20, "lease_s": LEASE_S}
+        for resume in askgate("/resumes/claim", claim)["resumes"]:
+            take_up(agent, resume)
+
+
+if __name__ == "__main__":
+    main(os.environ["MODEL"])

@@ -1,0 +1,147 @@
+"""The programs of `docs/examples`, as processes that are killed and started again, before a real HTTP API."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from pydantic import SecretStr
+
+from core.api import PREFIX, build_api
+from core.engine import ResumeEngine
+from core.gates import Gate
+from core.runs import Run, RunStatus
+from tests.interop.upstream import CACHE
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+SECRET = "host-secret-0123456789"
+PATIENCE_S = 60
+
+
+class Program:
+    """One example, with the model that a file of the tests gives it. It deploys by writing a line to a file."""
+
+    def __init__(self, engine: ResumeEngine, python: Path, script: str, url: str, folder: Path) -> None:
+        self._engine = engine
+        self._command = [str(python), str(Path(__file__).with_name(script))]
+        self._folder = folder
+        self._log = folder / "said"
+        self._env = {
+            **{name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")},
+            "HOME": str(folder),
+            "PYTHONPATH": str(EXAMPLES),
+            "PYTHONPYCACHEPREFIX": str(CACHE / "compiled"),  # nothing beside the examples; compiled once
+            "ASKGATE_URL": url,
+            "ASKGATE_KEY": SECRET,
+            "ASKGATE_CHANNEL": "C1",
+            "ASKGATE_APPROVERS": "U1",
+        }
+
+    @contextlib.asynccontextmanager
+    async def running(self, *command: str, **more: str) -> AsyncIterator[asyncio.subprocess.Process]:
+        """A process of it, which is killed in the end (SIGKILL) if it has not ended by itself."""
+        with self._log.open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                *self._command,
+                *command,
+                env={**self._env, **more},
+                cwd=self._folder,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.communicate()
+
+    async def until_it_waits(self, *command: str, **more: str) -> Run:
+        """Start it, and kill it when people have been asked. Returns what they were asked."""
+        async with self.running(*command, **more) as process:
+            run = await self.waiting(process)
+            assert process.returncode is None, "it should be there to be killed"
+            return run
+
+    async def until_taken_up(self, run: Run, **more: str) -> None:
+        """Start it, and kill it when it has taken the run up."""
+        async with self.running(**more) as process:
+            await self.taken_up(process, run)
+
+    async def taken_up(self, process: asyncio.subprocess.Process, run: Run) -> None:
+        await self._ended(process, run, RunStatus.RESUMED)
+        assert process.stdout
+        self._heard = (await process.stdout.readline()).decode()
+
+    async def until_refused(self, run: Run, **more: str) -> str:
+        """Start it, and kill it when it has refused the run. Returns why."""
+        async with self.running(**more) as process:
+            return (await self._ended(process, run, RunStatus.FAILED)).error or ""
+
+    async def _ended(self, process: asyncio.subprocess.Process, run: Run, status: RunStatus) -> Run:
+        async with asyncio.timeout(PATIENCE_S):
+            while (found := await self._engine.run(run.id)).status is not status:
+                assert process.returncode is None, self.trouble
+                await asyncio.sleep(0.02)
+            return found
+
+    async def waiting(self, process: asyncio.subprocess.Process) -> Run:
+        return (await self.all_waiting(process, 1))[0]
+
+    async def all_waiting(self, process: asyncio.subprocess.Process, count: int) -> list[Run]:
+        """So many runs, when they wait."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                runs = {run.id: run async for _, run, _ in self._engine.gates(only_open=True)}
+                if len(runs) >= count:
+                    assert len(runs) == count
+                    return list(runs.values())
+                assert process.returncode is None, self.trouble
+                await asyncio.sleep(0.02)
+
+    async def ended(self, process: asyncio.subprocess.Process) -> None:
+        """Wait until it ends by itself, and well."""
+        async with asyncio.timeout(PATIENCE_S):
+            said, _ = await process.communicate()
+        assert process.returncode == 0, self.trouble
+        self._heard = said.decode()
+
+    @property
+    def trouble(self) -> str:
+        return self._log.read_text()
+
+    @property
+    def heard(self) -> Any:
+        """What the model heard from its tools, which it said last."""
+        return json.loads(self._heard)
+
+    @property
+    def deployments(self) -> list[str]:
+        deployed = self._folder / "deployed"
+        return deployed.read_text().splitlines() if deployed.exists() else []
+
+
+@contextlib.asynccontextmanager
+async def example(
+    engine: ResumeEngine, environment: Path, script: str, folder: Path
+) -> AsyncIterator[Program]:
+    app = web.Application()
+    app.add_subapp(PREFIX, build_api(engine, {"agent": SecretStr(SECRET)}))
+    async with TestServer(app) as server:
+        url = str(server.make_url("")).rstrip("/")
+        yield Program(engine, environment / "bin" / "python", script, url, folder)
+
+
+def gate(run: Run, call_id: str) -> Gate:
+    [found] = [gate for gate in run.gates if gate.doc.tool_call_id == call_id]
+    return found

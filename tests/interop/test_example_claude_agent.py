@@ -1,0 +1,65 @@
+"""The example of the Claude Agent SDK, with the real one before a stand-in for Claude Code's program."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.engine import ResumeEngine
+from core.gates import Action, Gate
+from core.runs import Run
+from tests.conftest import ANA
+from tests.interop.examples import Program, example
+from tests.interop.upstream import environment
+
+# without the program that the wheel has in it, which is large and wants a model
+REQUIREMENTS = ["claude-agent-sdk>=0.2", "--no-binary", "claude-agent-sdk"]
+
+
+@pytest.fixture
+async def program(engine: ResumeEngine, tmp_path: Path) -> AsyncIterator[Program]:
+    root = environment("claude-agent", 11, REQUIREMENTS)
+    async with example(engine, root, "scripted_claude_agent.py", tmp_path) as program:
+        yield program
+
+
+def about(runs: list[Run], words: str) -> Gate:
+    [found] = [gate for run in runs for gate in run.gates if words in gate.doc.model_dump_json()]
+    return found
+
+
+async def decide(engine: ResumeEngine, runs: list[Run]) -> None:
+    """Answer and decline; approve with other arguments, not at all, and for always."""
+    both = {"answers": {"Which scopes?": ["Focused", "Broad"]}}
+    edited = {"override_args": {"version": "1.4", "target": "staging"}}
+    await engine.decide(about(runs, "Which scopes?").id, Action.ANSWER, by=ANA, via="slack", values=both)
+    await engine.decide(about(runs, "Which next?").id, Action.DECLINE, by=ANA, via="slack")
+    await engine.decide(about(runs, "prod").id, Action.APPROVE, by=ANA, via="slack", values=edited)
+    await engine.decide(about(runs, "backup").id, Action.DENY, by=ANA, via="slack", comment="not there")
+    await engine.decide(about(runs, "dev").id, Action.APPROVE_ALWAYS, by=ANA, via="slack")
+
+
+async def test_a_session_that_is_resumed_finds_what_people_decided_and_uses_it_once(
+    engine: ResumeEngine, program: Program
+) -> None:
+    async with program.running("Deploy 1.4") as process:
+        runs = await program.all_waiting(process, 5)
+    await decide(engine, runs)
+    async with program.running() as process:
+        again = await program.waiting(process)
+        assert again.id not in [run.id for run in runs], "the same call later is asked anew"
+        await engine.decide(again.gates[0].id, Action.DENY, by=ANA, via="slack", comment="once is enough")
+        await program.ended(process)
+    assert sorted(program.deployments) == ["1.4 dev", "1.4 staging"]
+    heard = program.heard
+    assert heard["q1"]["updatedInput"]["answers"] == {"Which scopes?": "Focused, Broad"}
+    assert heard["q1"]["updatedInput"]["questions"][0]["question"] == "Which scopes?"
+    assert heard["q2"]["behavior"] == "deny"
+    assert heard["q2"]["message"].startswith("The user declined to answer")
+    assert heard["d1"]["updatedInput"] == {"version": "1.4", "target": "staging"}
+    assert "updatedPermissions" not in heard["d1"]
+    assert heard["d2"] == {"behavior": "deny", "message": "not there"}
+    assert heard["d3"]["updatedPermissions"][0]["rules"] == [{"toolName": "deploy", "ruleContent": "dev"}]
+    assert heard["d4"] == {"behavior": "deny", "message": "once is enough"}

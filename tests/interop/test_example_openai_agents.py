@@ -1,0 +1,72 @@
+"""The example of the OpenAI Agents SDK, with the real one: its processes die, and nothing is lost, or done twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.engine import ResumeEngine
+from core.gates import Action
+from core.policy import Key
+from core.runs import Run
+from tests.conftest import ANA
+from tests.interop.examples import Program, example, gate
+from tests.interop.upstream import environment
+
+
+@pytest.fixture
+async def program(engine: ResumeEngine, tmp_path: Path) -> AsyncIterator[Program]:
+    root = environment("openai-agents", 11, ["openai-agents>=0.24"])
+    async with example(engine, root, "scripted_openai_agents.py", tmp_path) as program:
+        yield program
+
+
+async def decide(engine: ResumeEngine, run: Run) -> None:
+    """Answer one question and decline the other, approve one deployment and deny the other."""
+    answers = {"answers": {"Which scope?": "Focused"}}
+    await engine.decide(gate(run, "q1").id, Action.ANSWER, by=ANA, via="slack", values=answers)
+    await engine.decide(gate(run, "q2").id, Action.DECLINE, by=ANA, via="slack")
+    await engine.decide(gate(run, "d1").id, Action.APPROVE, by=ANA, via="slack")
+    await engine.decide(gate(run, "d2").id, Action.DENY, by=ANA, via="slack", comment="not there")
+
+
+async def test_another_process_takes_up_what_people_decided(engine: ResumeEngine, program: Program) -> None:
+    run = await program.until_it_waits("Deploy 1.4")
+    await decide(engine, run)
+    await program.until_taken_up(run)
+    assert program.deployments == ["1.4 staging"]
+    heard = program.heard
+    assert json.loads(heard["q1"]) == {"answers": {"Which scope?": "Focused"}}
+    assert heard["q2"].startswith("The user declined to answer")
+    assert heard["d1"] == "1.4 is on staging"
+    assert heard["d2"] == "not there"
+
+
+@pytest.mark.slow
+async def test_a_process_that_dies_in_an_approved_tool_has_it_run_once_and_people_decide_again(
+    engine: ResumeEngine, program: Program
+) -> None:
+    run = await program.until_it_waits("Deploy 1.4")
+    await decide(engine, run)
+    async with program.running(DIE="1", LEASE_S="1") as process:
+        assert await process.wait() == -9, program.trouble
+    assert "may have run" in await program.until_refused(run)
+    await engine.dead_letters.reopen(run.id, by=Key(key="agent"), via="api")
+    for item in run.gates:
+        word = Action.DECLINE if item.doc.kind == "question" else Action.DENY
+        await engine.decide(item.id, word, by=ANA, via="slack", comment="it has run")
+    await program.until_taken_up(run)
+    assert program.deployments == ["1.4 staging"]
+    assert "it has run" in program.heard["d1"]
+
+
+@pytest.mark.slow
+async def test_silence_is_told_to_the_model_and_nothing_runs(engine: ResumeEngine, program: Program) -> None:
+    run = await program.until_it_waits("Deploy 1.4")
+    await engine.undeliverable(run.id, "is_archived")
+    await program.until_taken_up(run)
+    assert program.deployments == []
+    assert all("Undeliverable" in str(heard) for heard in program.heard.values())

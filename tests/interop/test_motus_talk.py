@@ -1,0 +1,293 @@
+"""Talking with the real Motus from Slack, over HTTP and Socket Mode: one conversation a thread, one turn at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
+from redis.asyncio import Redis
+
+from bot import words
+from tests.acceptance.world import WAIT_S, Json, World, said, world_in
+from tests.interop.conftest import PATIENCE_S, Motus
+
+APPROVAL = {"type": "tool_approval", "tool_name": "delete_file", "tool_args": {"path": "/tmp/old.log"}}
+WORKING, WAITING = (words.TALK_SIGNS[word].split(" ", 1)[1] for word in ("working", "waiting"))
+
+
+class Chat:
+    """A workspace with a bot through which people talk with the agent of a real server."""
+
+    def __init__(self, world: World, motus: Motus, folder: Path) -> None:
+        self.world = world
+        self.motus = motus
+        self.folder = folder
+
+    async def serve(self, url: str = "", **more: Any) -> None:
+        config = {"url": url or self.motus.url, "talk": True, "approvers": ["channel"], **more}
+        file = self.folder / "hosts.toml"
+        lines = [f"{name} = {json.dumps(value)}" for name, value in config.items()]
+        file.write_text("\n".join(["[motus.test]", *lines]))
+        patterns = self.folder / "patterns"
+        patterns.write_text("sk-[a-z0-9]+")
+        await self.world.start(ASKGATE_HOSTS=str(file), ASKGATE_REDACT_PATTERNS=str(patterns))
+
+    async def mention(self, name: str, wanted: Any, thread: str | None = None) -> Json:
+        """Say something to the agent in #ops (a JSON text is what the agent is to do). Returns the message."""
+        text = wanted if isinstance(wanted, str) else json.dumps(wanted)
+        return said(await self.world.slack.as_user(name).say(self.world.ops, f"@askgate {text}", thread))
+
+    def shown(self, root: Json) -> list[str]:
+        """What the bot has said in a thread, oldest first; in a direct message at its top level."""
+        messages, dm = self.world.slack.messages(root["channel"]), root["channel"].startswith("D")
+        thread = None if dm else root.get("thread_ts") or root["ts"]
+        bot = self.world.slack.app.bot_user
+        found = [m for m in messages if m["user"] == bot and m.get("thread_ts") == thread]
+        return [self.world.slack.text_of(m) for m in found if m["ts"] != thread]
+
+    async def shows(self, root: Json, *texts: str) -> None:
+        """Wait until what the bot has said in a thread is this, each by some of its words."""
+
+        def there() -> bool:
+            shown = self.shown(root)
+            return len(shown) == len(texts) and all(t in s for t, s in zip(texts, shown, strict=True))
+
+        try:
+            await self.world.slack.wait_for(there, WAIT_S)
+        except TimeoutError:
+            raise AssertionError(f"the thread does not say {texts}, but {self.shown(root)}") from None
+
+    async def session(self) -> str:
+        """The one session that the server has."""
+        [session] = await self.motus.client.sessions()
+        return session.id
+
+    def hold(self) -> Path:
+        """A file; a turn that is to wait `until` it is there runs until it is made."""
+        return self.folder / "go"
+
+
+@pytest.fixture(params=["http", "socket"])
+async def chat(
+    request: pytest.FixtureRequest, motus: Motus, redis_url: str, redis: Redis, tmp_path: Path
+) -> AsyncIterator[Chat]:
+    async with world_in(request.param, redis_url, tmp_path) as world:
+        yield Chat(world, motus, tmp_path)
+
+
+@pytest.fixture
+async def http_chat(motus: Motus, redis_url: str, redis: Redis, tmp_path: Path) -> AsyncIterator[Chat]:
+    async with world_in("http", redis_url, tmp_path) as world:
+        yield Chat(world, motus, tmp_path)
+
+
+async def test_a_mention_begins_a_conversation_and_the_replies_stand_in_its_thread(chat: Chat) -> None:
+    await chat.serve()
+    root = await chat.mention("ana", {"say": "# Hello\n- <!channel> [here](https://evil.example)"})
+    await chat.shows(root, "Hello\n")
+    assert "<!channel> here (https://evil.example)" in chat.shown(root)[0]
+    await chat.mention("ben", {"count": 1}, root["ts"])
+    await chat.shows(root, "Hello", "2 before")
+    await chat.world.ana.say(chat.world.ops, "not for the agent", root["ts"])
+    await chat.world.slack.quiet()
+    other = await chat.mention("ana", {"count": 1})
+    await chat.shows(other, "0 before")
+    await chat.shows(root, "Hello", "2 before")
+
+
+async def test_what_the_agent_asks_is_a_card_in_the_thread_and_a_message_has_to_wait(chat: Chat) -> None:
+    await chat.serve()
+    root = await chat.mention("ana", {"in_turn": [APPROVAL]})
+    await chat.world.slack.wait_for(lambda: len(chat.shown(root)) == 2, WAIT_S)
+    assert {WAITING in text for text in chat.shown(root)} == {True, False}
+    await chat.mention("ben", "are you there?", root["ts"])
+    await chat.world.told("ben", words.TALK_BUSY_WAITING)
+    await chat.world.ana.click("Approve")
+    await chat.world.told("ana", "You asked for this")
+    await chat.world.ben.click("Approve")
+    await chat.shows(root, "Approved", '[{"approved": true}]')
+
+
+async def test_a_message_while_a_turn_runs_is_refused_and_stop_ends_it(chat: Chat) -> None:
+    await chat.serve()
+    root = await chat.mention("ana", {"until": str(chat.hold()), "say": "never"})
+    await chat.shows(root, WORKING)
+    await chat.mention("ben", "hurry up", root["ts"])
+    await chat.world.told("ben", "Not sent: the agent is still busy")
+    await chat.mention("ben", "stop", root["ts"])
+    await chat.world.told("ben", "Only @ana, who began this conversation")
+    await chat.mention("ana", "stop", root["ts"])
+    await chat.shows(root, "@ana ended this conversation")
+    async with asyncio.timeout(PATIENCE_S):
+        while await chat.motus.client.sessions():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    await chat.mention("ben", {"count": 1}, root["ts"])
+    await chat.shows(root, "ended this conversation", "0 before")
+
+
+async def test_in_a_direct_message_every_message_is_for_the_agent(chat: Chat) -> None:
+    await chat.serve()
+    eve, dm = chat.world.eve, chat.world.eve.dm
+    first = said(await eve.say(dm, json.dumps({"say": "good day"})))
+    await chat.shows(first, "good day")
+    await eve.say(dm, json.dumps({"in_turn": [{"type": "user_input", "questions": ["What is its name?"]}]}))
+    await chat.world.slack.wait_for(lambda: len(chat.shown(first)) == 3, WAIT_S)
+    await eve.click("Answer in a form")
+    await eve.fill({"What is its name?": "Otto"})
+    await eve.submit()
+    answered = ["good day", "Otto", '"answers": {"What is its name?": "Otto"}']
+    await chat.shows(first, *answered)
+    await eve.say(dm, "new")
+    await chat.shows(first, *answered, "@eve ended this conversation")
+    await eve.say(dm, json.dumps({"count": 1}))
+    await chat.shows(first, *answered, "@eve ended this conversation", "0 before")
+
+
+async def test_the_command_begins_a_conversation_and_ends_the_one_that_is_chosen(chat: Chat) -> None:
+    await chat.serve()
+    world = chat.world
+    roots = []
+    for what in ("one", "two"):
+        await world.ana.command("/gates", f"new {json.dumps({'say': what})}", channel=world.ops)
+        await world.told("ana", words.TALK_BEGUN)
+        opened = [m for m in world.slack.messages(world.ops) if f'"say": "{what}"' in world.slack.text_of(m)]
+        roots.append(opened[-1])
+        await chat.shows(roots[-1], what)
+    await world.ben.command("/gates", "stop", channel=world.ops)
+    await world.told("ben", words.TALK_NOTHING)
+    await world.ana.command("/gates", "stop", channel=world.ops)
+    choice = await world.told("ana", words.TALK_WHICH)
+    await world.ana.click(words.TALK_STOP, message=choice, near='"say": "one"')
+    await chat.shows(roots[0], "one", "@ana ended this conversation")
+    await chat.shows(roots[1], "two")
+    await world.ana.command("/gates", "stop", channel=world.ops)
+    await world.told("ana", words.TALK_ENDED)
+    await chat.shows(roots[1], "two", "@ana ended this conversation")
+
+
+async def test_a_turn_that_fails_says_why_and_the_conversation_goes_on_from_before_it(
+    http_chat: Chat,
+) -> None:
+    chat = http_chat
+    await chat.serve()
+    root = await chat.mention("ana", {"say": "well"})
+    await chat.shows(root, "well")
+    await chat.mention("ana", {"raise": "no <disk> left for sk-123"}, root["ts"])
+    await chat.shows(root, "well", "RuntimeError: no <disk> left for •••")
+    await chat.mention("ana", {"count": 1}, root["ts"])
+    await chat.shows(root, "well", "RuntimeError: no <disk> left for •••", "2 before")
+    await chat.session()
+
+
+async def test_a_session_that_is_gone_is_said_and_the_next_message_begins_anew(http_chat: Chat) -> None:
+    chat = http_chat
+    await chat.serve()
+    root = await chat.mention("ana", {"say": "well"})
+    await chat.shows(root, "well")
+    await chat.motus.client.delete(await chat.session())
+    await chat.mention("ana", {"count": 1}, root["ts"])
+    anew = "knows nothing of what was said before.\n0 before"
+    await chat.shows(root, "well", anew)
+    await chat.mention("ana", {"until": str(chat.hold())}, root["ts"])
+    await chat.shows(root, "well", anew, WORKING)
+    await chat.motus.client.delete(await chat.session())
+    await chat.shows(root, "well", anew, "no longer knows this conversation")
+
+
+async def test_a_turn_that_people_cancel_ends_and_its_conversation_goes_on(http_chat: Chat) -> None:
+    chat = http_chat
+    await chat.serve()
+    root = await chat.mention("ana", {"say": "well"})
+    await chat.shows(root, "well")
+    await chat.mention("ana", {"in_turn": [{"type": "color_picker"}]}, root["ts"])
+    await chat.world.slack.wait_for(lambda: len(chat.shown(root)) == 3, WAIT_S)
+    await chat.world.ben.click("Decline")
+    await chat.world.ben.submit()
+    cancelled = ["well", "Declined by @ben", words.TALK_ENDS["cancelled"]]
+    await chat.shows(root, *cancelled)
+    await chat.mention("ana", {"count": 1}, root["ts"])
+    await chat.shows(root, *cancelled, "2 before")
+
+
+async def test_where_nobody_talks_and_where_nothing_is_said_a_mention_lists_what_is_open(
+    http_chat: Chat,
+) -> None:
+    chat = http_chat
+    await chat.serve(talk=[chat.world.lobby])
+    root = await chat.mention("ana", "hello")
+    await chat.world.told("ana", "Nothing")
+    await chat.world.ana.command("/gates", "new hello", channel=chat.world.ops)
+    await chat.world.told("ana", words.TALK_NO_AGENT)
+    await chat.world.ana.say(chat.world.lobby, "@askgate")
+    await chat.world.told("ana", "Nothing", channel=chat.world.lobby)
+    assert chat.shown(root) == []
+    assert await chat.motus.client.sessions() == []
+
+
+async def test_somebody_of_another_workspace_is_told_that_they_cannot(http_chat: Chat) -> None:
+    chat = http_chat
+    await chat.serve()
+    root = await chat.mention("gus", "hello")
+    await chat.world.told("gus", words.TALK_OUTSIDER)
+    assert chat.shown(root) == []
+
+
+@contextlib.asynccontextmanager
+async def unreliable(url: str, lose: asyncio.Event) -> AsyncIterator[str]:
+    """A way to a server on which the reply to a message gets lost while ``lose`` is set."""
+
+    async def pass_on(request: web.Request) -> web.StreamResponse:
+        async with ClientSession() as session:
+            body = await request.read()
+            headers = {"Content-Type": "application/json"}
+            async with session.request(
+                request.method, f"{url}{request.path_qs}", data=body or None, headers=headers
+            ) as answer:
+                data = await answer.read()
+        if lose.is_set() and request.method == "POST" and request.path.endswith("/messages"):
+            lose.clear()
+            assert request.transport
+            request.transport.close()
+        kind = answer.content_type
+        return web.Response(status=answer.status, body=data, content_type=kind if data else None)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", pass_on)
+    async with TestServer(app) as server:
+        yield str(server.make_url("")).rstrip("/")
+
+
+async def test_a_message_whose_taking_was_not_heard_of_is_not_sent_twice(http_chat: Chat) -> None:
+    chat, lose = http_chat, asyncio.Event()
+    async with unreliable(chat.motus.url, lose) as url:
+        await chat.serve(url)
+        root = await chat.mention("ana", {"say": "first"})
+        await chat.shows(root, "first")
+        lose.set()
+        await chat.mention("ana", {"say": "second"}, root["ts"])
+        await chat.shows(root, "first", "second")
+        assert not lose.is_set()
+        lose.set()
+        await chat.mention("ana", {"raise": "third"}, root["ts"])
+        await chat.shows(root, "first", "second", "RuntimeError: third")
+        messages = await chat.motus.client.messages(await chat.session())
+        assert [m["content"] for m in messages if m["role"] == "assistant"] == ["first", "second"]
+        await chat.world.stop()
+
+
+async def test_another_process_goes_on_with_a_turn_that_one_died_in(http_chat: Chat) -> None:
+    chat = http_chat
+    await chat.serve()
+    root = await chat.mention("ana", {"until": str(chat.hold()), "say": "done"})
+    await chat.shows(root, WORKING)
+    await chat.world.stop()
+    chat.hold().touch()
+    await chat.serve()
+    await chat.shows(root, "done")
