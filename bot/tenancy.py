@@ -96,7 +96,7 @@ async def several(settings: Settings, store: Store, bell: Bell, client: AsyncWeb
         return workspace(
             engine, own, directory, home=name, pace=store.pace.of(name), note=notices.note,
             quiet=settings.quiet_hours, signing_secret=_secret(settings), leave=partial(installed.leave, name),
-            authorize=authorize, desks=desks,
+            authorize=authorize, desks=desks, others=installed.slack_in,
         )  # fmt: skip
 
     installed.make = make

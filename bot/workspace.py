@@ -19,6 +19,7 @@ from bot.slack.client import Slack
 from bot.slack.delivery import Delivery, Note
 from bot.slack.digests import Digests
 from bot.slack.directory import SlackDirectory
+from bot.slack.doors import Others
 from bot.slack.quiet import QuietHours
 from bot.slack.reminders import Reminders
 from bot.slack.talking import Talking
@@ -65,17 +66,18 @@ def workspace(
     signing_secret: str | None,
     leave: Leave,
     desks: Desks,
+    others: Others | None = None,
     authorize: Authorize | None = None,
 ) -> Workspace:
     """All of it. ``home`` is the workspace's id; ``note`` is told of cards that are refused, ``leave`` of the end."""
     slack = Slack(client, pace)
     audience = Audience(engine, directory, home=home)
-    delivery = Delivery(engine, slack, audience, note)
+    delivery = Delivery(engine, slack, audience, note, others)
     hours = QuietHours(quiet, slack, engine.store.clock)
     drawing = HomeDrawing(engine, slack, Inbox(engine, slack))
     handlers: dict[str, Handler] = {
-        "card": Attachments(engine, slack, delivery.card).card,
-        "remind": Reminders(engine, slack, hours).remind,
+        "card": Attachments(engine, slack, delivery.card, others).card,
+        "remind": Reminders(engine, slack, hours, others).remind,
         "nudge": Digests(engine, slack, hours).nudge,
         "home": drawing.changed,
         "person": drawing.draw,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -14,22 +17,25 @@ from slack_sdk.oauth.installation_store import Installation
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app import Authorize
-from bot.slack.client import Slack
+from bot.slack.client import CLICK_TIMEOUT_S, Slack
 from bot.slack.directory import SlackDirectory
-from bot.slack.errors import TROUBLES, SlackGone
+from bot.slack.errors import TROUBLES, SlackBusy, SlackGone
 from bot.slack.installations import INSTALL, UNINSTALLED, Installations, Renewal
 from bot.workspace import OF_PEOPLE, OF_RUNS, OF_TALKS, Workspace
 from core.agenda import Handler, TryAgain
 from core.engine import ResumeEngine
-from core.errors import CannotVerify, NotFound, NoWorkspace
+from core.errors import CannotVerify, NotFound, NoWorkspace, StoreUnavailable
 from core.policy import Person
 from core.runs import Run
+from core.sealing import Unsealable
 from core.store.store import Store
 from core.workspaces import Serving
 
 Make = Callable[[str, AsyncWebClient, SlackDirectory, Authorize], Workspace]
 """Makes what serves a workspace: of its id, its client, its directory and its bot's identity."""
 
+ASKED_S: Final = 60.0
+"""How long strangers in an organisation's channels are not looked up again among its workspaces."""
 AT_ONCE: Final = 50
 """How many open runs are looked at in one go, when a workspace has left."""
 
@@ -49,6 +55,7 @@ class Installed:
         self._client = client
         self._renewal = renewal
         self._default = default
+        self._looked_up: dict[str, float] = {}
         self._kept: dict[str, tuple[Workspace, Installation]] = {}
         self.make: Make
 
@@ -93,12 +100,22 @@ class Installed:
                 retry_handlers=[],
             )
             pace = self._store.pace.of(name)
-            directory = SlackDirectory(client, pace=pace)
+            teams = partial(self._teams_of, name) if found.is_enterprise_install else None
+            directory = SlackDirectory(client, pace=pace, teams=teams)
             kept = self.make(name, client, directory, self._identity(name)), found
         workspace = kept[0]
         workspace.client.token = found.bot_token
         self._kept[name] = (workspace, found)
         return workspace
+
+    async def _teams_of(self, org: str) -> list[str]:
+        """Raises SlackBusy as long as Slack has not told."""
+        for _ in range(2):
+            orgs = await self._store.installations.orgs()
+            if teams := sorted(team for team, of in orgs.items() if of == org):
+                return teams
+            await self.look_up_teams(org)
+        raise SlackBusy("teams_unknown")
 
     def _identity(self, name: str) -> Authorize:
         async def authorize(**_: Any) -> AuthorizeResult:
@@ -117,10 +134,15 @@ class Installed:
 
     async def slack_of(self, person: Person) -> Slack:
         """The Web API of somebody's own workspace. Raises SlackGone where askgate is not installed."""
-        workspace = await self.of(person.team)
-        if workspace is None:
+        slack = await self.slack_in(person.team)
+        if slack is None:
             raise SlackGone("not_installed")
-        return workspace.slack
+        return slack
+
+    async def slack_in(self, name: str) -> Slack | None:
+        """The Web API of a workspace; None where askgate is not installed."""
+        workspace = await self.of(name)
+        return workspace.slack if workspace else None
 
     async def close(self) -> None:
         for workspace, _ in self._kept.values():
@@ -148,17 +170,32 @@ class Installed:
             return BoltResponse(status=200, body={"challenge": body.get("challenge")})
         if body.get("ssl_check") == "1":
             return BoltResponse(status=200, body="")
-        name = _whose(asked)
+        name, workspace = "", None
         try:
-            workspace = await self.of(name) if name else None
+            for name in _whose(asked):
+                workspace = await self._known(name)
+                if workspace:
+                    break
         except TryAgain:
             return BoltResponse(status=503, body="the token is being renewed")
+        except Unsealable as error:
+            log.error("workspace.unsealable", team=name, why=error.detail)
+            return BoltResponse(status=503, body="the token cannot be read")
         if workspace is None:
             log.warning("workspace.not_installed", team=name, type=body.get("type"))
             return BoltResponse(status=200 if body.get("type") == "event_callback" else 503, body="")
         if asked.context.is_enterprise_install:
             await self._as_of_org(name, body)
         return await workspace.app.async_dispatch(asked)
+
+    async def _known(self, name: str) -> Workspace | None:
+        """What serves a workspace. While the store is away, what did so last: whoever clicks is then told."""
+        try:
+            return await self.of(name)
+        except StoreUnavailable:
+            if name not in self._kept:
+                raise
+            return self._kept[name][0]
 
     async def _as_of_org(self, org: str, body: dict[str, Any]) -> None:
         """Say in a payload that people are of the organisation: in each of its workspaces they are the same.
@@ -167,7 +204,7 @@ class Installed:
         """
         teams = {team for team in _teams(body) if team and team.startswith("T")}
         orgs = await self._store.installations.orgs()
-        if teams - orgs.keys():
+        if teams - orgs.keys() and time.monotonic() - self._looked_up.get(org, -ASKED_S) >= ASKED_S:
             await self.look_up_teams(org)
             orgs = await self._store.installations.orgs()
         _say(body, {team: org for team in teams if orgs.get(team) == org})
@@ -177,13 +214,15 @@ class Installed:
         workspace = await self.of(org)
         if workspace is None:
             return
+        self._looked_up[org] = time.monotonic()
         teams: list[str] = []
         try:
-            cursor = None
-            while cursor != "":
-                reply = await workspace.client.auth_teams_list(cursor=cursor, limit=200)
-                teams += [str(team["id"]) for team in reply["teams"]]
-                cursor = (reply.get("response_metadata") or {}).get("next_cursor") or ""
+            async with asyncio.timeout(CLICK_TIMEOUT_S / 2):
+                cursor = None
+                while cursor != "":
+                    reply = await workspace.client.auth_teams_list(cursor=cursor, limit=200)
+                    teams += [str(team["id"]) for team in reply["teams"]]
+                    cursor = (reply.get("response_metadata") or {}).get("next_cursor") or ""
         except TROUBLES as error:
             # whoever is of a workspace that is not known counts as a stranger
             log.warning("workspace.teams_unknown", org=org, error=type(error).__name__)
@@ -291,11 +330,14 @@ class Directories:
         return workspace.directory
 
 
-def _whose(asked: AsyncBoltRequest) -> str:
-    """The name of the installation that a delivery is for, as Bolt reads it."""
-    context = asked.context
+def _whose(asked: AsyncBoltRequest) -> list[str]:
+    """The names of the installations that a delivery may be for: as Bolt reads it, else whose bot's message was clicked
+    on, for a person of a shared channel may click with a team of their own."""
+    context, message = asked.context, asked.body.get("message")
     name = context.enterprise_id if context.is_enterprise_install else context.team_id
-    return name or ""
+    bot = message.get("bot_profile") if isinstance(message, Mapping) else None
+    author = bot.get("team_id") if isinstance(bot, Mapping) else None
+    return [found for found in dict.fromkeys((name, author)) if isinstance(found, str) and found]
 
 
 def _teams(body: Mapping[str, Any]) -> set[str | None]:

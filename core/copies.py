@@ -29,7 +29,8 @@ def places(run: Run) -> dict[int, Place]:
     if run.escalated and run.doc.escalate and run.doc.escalate.place:
         wanted[ESCALATED] = run.doc.escalate.place
     for number, person in enumerate(run.copies.to, FIRST_COPY):
-        wanted[number] = Place(user=person.user)
+        abroad = run.doc.team is not None and person.team != run.doc.team
+        wanted[number] = Place(user=person.user, team=person.team if abroad else None)
     there = {card.copy_of for card in run.cards}
     found: dict[int, Place] = {}
     for number in sorted(wanted, key=lambda number: (number not in there, number)):

@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 from core.errors import AskgateError
 
 MAX_DEPTH = 64
+MAX_VALUES = 100_000
+"""Objects, lists, texts and numbers in one JSON text: what follows takes microseconds for each."""
 # Below the 4,300 digits up to which Python turns numbers into text and back.
 MAX_DIGITS = 4_000
 
@@ -39,7 +41,7 @@ def strict_json(raw: bytes | str) -> Any:
 
     Raises JsonError, saying where, for what RFC 8259 refuses and also for: a key twice in one object, NaN and
     Infinity, numbers beyond a double's range, whole numbers of more than 4,000 digits, half a surrogate pair,
-    nesting deeper than 64, a byte order mark.
+    nesting deeper than 64, more than 100,000 values, a byte order mark.
     """
     text = raw if isinstance(raw, str) else _decode(raw)
     if text.startswith("\ufeff"):
@@ -52,7 +54,7 @@ def strict_json(raw: bytes | str) -> Any:
         raise JsonError(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
     except RecursionError as error:
         raise JsonError(f"nested more than {MAX_DEPTH} deep") from error
-    _check(value, ())
+    _check(value, (), _Budget())
     return value
 
 
@@ -125,7 +127,19 @@ def _int(digits: str) -> int | _Flaw:
     return int(digits)
 
 
-def _check(value: Any, path: Path) -> None:
+class _Budget:
+    """How many values a text may still have."""
+
+    def __init__(self) -> None:
+        self._left = MAX_VALUES - 1
+
+    def spend(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise JsonError(f"more than {MAX_VALUES:,} values in one text")
+
+
+def _check(value: Any, path: Path, budget: _Budget) -> None:
     if isinstance(value, _Flaw):
         _refuse(value, path)
     if isinstance(value, str) and has_lone_surrogate(value):
@@ -134,13 +148,14 @@ def _check(value: Any, path: Path) -> None:
         return
     if len(path) == MAX_DEPTH:
         _refuse(_Flaw(f"nested more than {MAX_DEPTH} deep", "too_deep"), path)
+    budget.spend(len(value))
     steps: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
     for step, item in steps:
         if isinstance(step, str) and has_lone_surrogate(step):
             _refuse(_Flaw("the key has half a surrogate pair", "surrogate", step), path)
         # Most of a large body is numbers and plain text: they are settled here, without a call.
         if type(item) not in _ATOMS and not (type(item) is str and item.isascii()):
-            _check(item, (*path, step))
+            _check(item, (*path, step), budget)
 
 
 def _refuse(flaw: _Flaw, path: Path) -> NoReturn:

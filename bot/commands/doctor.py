@@ -14,6 +14,7 @@ import click
 
 from bot.commands.findings import Finding, fault, ok
 from bot.commands.manifest_checks import CONFIG_TOKEN
+from bot.commands.oauth_checks import check_oauth
 from bot.commands.shell import pairs, run, set_option
 from bot.commands.slack_checks import Asked, check_slack
 from bot.commands.store import store_url
@@ -59,6 +60,9 @@ async def _findings(given: dict[str, str], asked: Asked) -> AsyncIterator[Findin
     yield _complete(given, settings)
     async for finding in _store(settings):
         yield finding
+    if settings.oauth:
+        async for finding in check_oauth(settings):
+            yield finding
     async for finding in check_slack(settings, asked):
         yield finding
     yield await _port(settings.bind)
@@ -71,6 +75,7 @@ def _complete(given: dict[str, str], settings: Settings) -> Finding:
     except SettingsError as error:
         return _wrong(error)
     mode = "Socket Mode" if settings.slack_app_token else "HTTP"
+    mode += " and OAuth" * settings.oauth
     return ok("settings", f"complete, for {mode}; API keys: {', '.join(settings.api_keys)}")
 
 

@@ -60,7 +60,7 @@ def _described(found: Installation | None) -> tuple[str, str, str]:
         return "?", "?", "?"
     name = found.enterprise_name if found.is_enterprise_install else found.team_name
     until = found.bot_token_expires_at
-    return name or "", _day(found.installed_at), _day(until) if until else "it is revoked"
+    return name or "", _day(found.installed_at), _day(until) if until else "for good"
 
 
 def _day(at_s: float) -> str:

@@ -11,12 +11,14 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.commands.findings import Finding, fault, ok, unknown
+from bot.install import REDIRECT
 from bot.manifest import PATH, manifest
 from core.settings import Settings
 
 Json = Mapping[str, Any]
 
 CONFIG_TOKEN: Final = "SLACK_CONFIG_TOKEN"  # noqa: S105  # the name of a variable
+ROTATION: Final = ("settings", "token_rotation_enabled")
 DOOR_S: Final = 5.0
 """How long the public address may take to answer."""
 AWAY: Final = (SlackClientError, aiohttp.ClientError, TimeoutError, OSError)
@@ -54,20 +56,22 @@ async def check_manifest(
         yield unknown("manifest", f"{client.base_url} cannot be reached ({type(error).__name__})")
         return
     live: Json = reply["manifest"]
-    for finding in compared(live, socket=settings.slack_app_token is not None):
+    for finding in compared(live, socket=settings.slack_app_token is not None, oauth=settings.oauth):
         yield finding
     if (url := request_url(live)) and settings.slack_app_token is None:
         yield await check_door(url.removesuffix(PATH))
 
 
-def compared(live: Json, *, socket: bool) -> Iterator[Finding]:
+def compared(live: Json, *, socket: bool, oauth: bool = False) -> Iterator[Finding]:
     """A line each for the parts of a live manifest: what lacks, what is too much, what is switched off."""
     url = request_url(live)
     wanted = manifest(None if socket else (url or "").removesuffix(PATH))
     yield _lists("events", _events(wanted), _events(live))
     yield _lists("commands", _commands(wanted), _commands(live))
     yield _lists("shortcuts", _shortcuts(wanted), _shortcuts(live))
-    yield _switches(wanted, live, url)
+    yield _switches(wanted, live, url, may_rotate=oauth)
+    if oauth:
+        yield _redirects(live)
 
 
 def _lists(what: str, wanted: set[str], found: set[str]) -> Finding:
@@ -79,7 +83,16 @@ def _lists(what: str, wanted: set[str], found: set[str]) -> Finding:
     )
 
 
-def _switches(wanted: Json, live: Json, url: str | None) -> Finding:
+def _redirects(live: Json) -> Finding:
+    """Slack sends back who installs to the first of these."""
+    found = [str(url) for url in _at(live, ("oauth_config", "redirect_urls")) or ()]
+    if not found or not found[0].endswith(REDIRECT):
+        said = f"the first redirect URL is {found[0] if found else 'not set'}"
+        return fault("redirect", said, f"make the first one your public address with {REDIRECT}")
+    return ok("redirect", found[0])
+
+
+def _switches(wanted: Json, live: Json, url: str | None, *, may_rotate: bool) -> Finding:
     """Interactivity, Home and Socket Mode are on or off as wanted; over HTTP everything comes to one address."""
     wrong = [
         f"{path[-1]} is {_at(live, path)}"
@@ -87,9 +100,9 @@ def _switches(wanted: Json, live: Json, url: str | None) -> Finding:
             ("settings", "interactivity", "is_enabled"),
             ("settings", "socket_mode_enabled"),
             ("features", "app_home", "home_tab_enabled"),
-            ("settings", "token_rotation_enabled"),
+            ROTATION,
         )
-        if bool(_at(live, path)) != _at(wanted, path)
+        if bool(_at(live, path)) != _at(wanted, path) and not (may_rotate and path == ROTATION)
     ]
     if not wanted["settings"]["socket_mode_enabled"]:
         wrong += [

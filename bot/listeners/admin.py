@@ -27,9 +27,9 @@ from bot.listeners.surfaces import UNTOLD, Surface
 from bot.slack.client import Slack
 from core.durations import seconds
 from core.engine import ResumeEngine
-from core.errors import AskgateError, Invalid, NotWaiting, StoreUnavailable
+from core.errors import AskgateError, Invalid, NotAllowed, NotWaiting, StoreUnavailable
 from core.gates import MAX_COMMENT
-from core.policy import Person
+from core.policy import USER, Person
 from core.shown import shown_gate
 
 UNKNOWN_BYTES: Final = 200
@@ -79,6 +79,20 @@ class Admin:
         run = await self._engine.amendments.reassign(gate, named, by=person, via="slack")
         found = next(g for g in run.gates if g.id == gate)
         return words.reassigned(gate, deciders(found.policy.deciders))
+
+    async def delegate(self, person: Person, gate: str, to: str) -> str:
+        """Not for admins but for who is named as a decider: somebody else decides in their stead."""
+        named, unknown = deciders_in(to)
+        team, _, user = named[0].rpartition(":") if len(named) == 1 else ("", "", "")
+        if unknown or not re.fullmatch(USER, user):
+            raise Unreadable(words.WANTED_ONE_PERSON)
+        stead = Person(team=team or person.team, user=user)
+        try:
+            run = await self._engine.amendments.delegate(gate, stead, by=person, via="slack")
+        except NotAllowed:
+            raise Unreadable(words.ONLY_NAMED) from None
+        found = next(g for g in run.gates if g.id == gate)
+        return words.delegated(gate, deciders(found.policy.deciders))
 
     async def cancel(self, person: Person, run: str, index: int | None, reason: str) -> str:
         if len(reason) > MAX_COMMENT:

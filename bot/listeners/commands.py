@@ -62,6 +62,7 @@ class Gates:
             "cancel": self._cancel,
             "extend": self._extend,
             "reassign": self._reassign,
+            "delegate": self._delegate,
             "resend": self._resend,
             "new": self._new,
             "stop": self._stop,
@@ -150,6 +151,12 @@ class Gates:
             return await self._admin.reassign(asked.person, gate.id, asked.said.rest)
 
         return await self._about(asked, others)
+
+    async def _delegate(self, asked: Asked) -> Page | str:
+        async def another(asked: Asked, _run: Run, gate: Gate) -> Page | str:
+            return await self._admin.delegate(asked.person, gate.id, asked.said.rest)
+
+        return await self._about(asked, another)
 
     async def _resend(self, asked: Asked) -> Page | str:
         run, _ = await self._one(asked)

@@ -15,6 +15,7 @@ VERBS: Final = (
     "cancel",
     "extend",
     "reassign",
+    "delegate",
     "resend",
     "decide",
     "new",

@@ -88,7 +88,13 @@ class LocalSlack:
                 Shortcut("Gates", "gates", "global", "What waits for a decision"),
                 Shortcut("Gates here", "gates_here", "message", "What is open in this thread"),
             ],
-            commands=[Command("/gates", "What waits for a decision", "[list | show ID | decide ID | help]")],
+            commands=[
+                Command(
+                    "/gates",
+                    "What waits for a decision",
+                    "[list | show ID | decide ID | new TEXT | stop | help]",
+                )
+            ],
         )
 
     # running
@@ -267,12 +273,12 @@ class LocalSlack:
         self.courier.event(app, {"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [app.bot_user]}})
         self.courier.event(app, {"type": "app_uninstalled"})
 
-    def add_group(self, handle: str, members: Iterable[str]) -> str:
+    def add_group(self, handle: str, members: Iterable[str], *, team: str = TEAM) -> str:
         """Add a user group (or give it other members) and return the id."""
         people = [self._id(member) for member in members]
         group = next((g for g in self.world.groups.values() if g.handle == handle), None)
         if group is None:
-            group = Group(self.world.new_id("S"), handle, people)
+            group = Group(self.world.new_id("S"), handle, people, team)
             self.world.groups[group.id] = group
         group.members = people
         self.world.changed()

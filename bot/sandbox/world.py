@@ -54,6 +54,7 @@ class Group:
     id: str
     handle: str
     members: list[str]
+    team: str = TEAM
 
 
 @dataclass(slots=True)

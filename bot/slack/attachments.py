@@ -9,6 +9,7 @@ import structlog
 from bot import words
 from bot.cards.files import file_data, file_name, file_of, file_title, file_wanted, short_digest
 from bot.slack.client import Slack
+from bot.slack.doors import Doors, Others
 from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
 from core.agenda import Handler, TryAgain
 from core.copies import thread_of
@@ -31,9 +32,11 @@ class Attachments:
     remembered before it is shared, and who finds an id looks for the file in the thread first.
     """
 
-    def __init__(self, engine: ResumeEngine, slack: Slack, draw: Handler) -> None:
+    def __init__(
+        self, engine: ResumeEngine, slack: Slack, draw: Handler, others: Others | None = None
+    ) -> None:
         self._engine = engine
-        self._slack = slack
+        self._doors = Doors(slack, others)
         self._draw = draw
 
     async def card(self, run_id: str, tries: int) -> None:
@@ -82,18 +85,18 @@ class Attachments:
     async def _bring(self, run: Run, number: int, gate: Gate, file: CardFile | None) -> Run:
         """Upload the file and share it in its card's thread; or find that an earlier try has done so."""
         card = run.cards[number]
-        thread_ts = thread_of(run, card)
+        thread_ts, slack = thread_of(run, card), await self._doors.of(run, card)
         if file is None or file.refused:
-            file_id = await self._slack.upload(file_name(gate), file_data(gate))
+            file_id = await slack.upload(file_name(gate), file_data(gate))
             run = await self._keep(run, number, _file(gate, id=file_id))
         else:
             file_id = file.id
             since_ms = run.doc.created_at
-            if await self._slack.has_file(card.channel, thread_ts, since_ms=since_ms, file_id=file_id):
+            if await slack.has_file(card.channel, thread_ts, since_ms=since_ms, file_id=file_id):
                 return await self._keep(run, number, _file(gate, id=file_id, shared=True))
         comment = words.file_comment(short_digest(gate))
         try:
-            await self._slack.share(file_id, file_title(gate), card.channel, thread_ts, comment)
+            await slack.share(file_id, file_title(gate), card.channel, thread_ts, comment)
         except SlackGone as gone:
             if gone.code != NEVER_CAME:
                 raise

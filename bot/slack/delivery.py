@@ -12,6 +12,7 @@ import structlog
 from bot.cards.card import Message, moved, pack, render
 from bot.slack.audience import Audience
 from bot.slack.client import PACED, Slack
+from bot.slack.doors import Doors, Others
 from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
 from core.agenda import TryAgain
 from core.copies import FALLBACK, OWN, link_for, origin, own_cards, places, refusal
@@ -38,11 +39,17 @@ class Delivery:
     """
 
     def __init__(
-        self, engine: ResumeEngine, slack: Slack, audience: Audience, note: Note | None = None
+        self,
+        engine: ResumeEngine,
+        slack: Slack,
+        audience: Audience,
+        note: Note | None = None,
+        others: Others | None = None,
     ) -> None:
         self._note = note
         self._engine = engine
         self._slack = slack
+        self._doors = Doors(slack, others)
         self._audience = audience
 
     async def card(self, run_id: str, tries: int) -> None:
@@ -116,14 +123,15 @@ class Delivery:
 
     async def _without_controls(self, run: Run, card: Card) -> None:
         """Delete a message; where that is not allowed, leave a line in its place."""
+        slack = await self._doors.of(run, card)
         try:
-            await self._slack.delete(card.channel, card.ts)
+            await slack.delete(card.channel, card.ts)
         except SlackGone:
             return
         except SlackRefused as refused:
             log.warning("card.not_deleted", run=run.id, ts=card.ts, code=refused.code)
             try:
-                await self._slack.update(card.channel, card.ts, moved(run))
+                await slack.update(card.channel, card.ts, moved(run))
             except (SlackRefused, SlackGone) as error:
                 # it cannot be reached: what is clicked there is still checked against the store
                 log.error("card.left_over", run=run.id, ts=card.ts, code=error.code)
@@ -160,27 +168,27 @@ class Delivery:
 
         ``looking``: an earlier try may have posted one and died before it was remembered.
         """
-        own, had = own_cards(run, copy), len(own_cards(run, copy))
-        channel = own[0].channel if own else place.channel or await self._slack.open_dm(place.user or "")
+        own, had, slack = own_cards(run, copy), len(own_cards(run, copy)), await self._doors.to(place)
+        channel = own[0].channel if own else place.channel or await slack.open_dm(place.user or "")
         messages = _drawn(run, copy, parts)
         for number in range(had, min(len(parts), had + POSTS)):
             thread_ts = place.thread_ts or (own[0].ts if own else None)
             payload = _payload(run, copy, number)
             ts = None
             if looking and number == had:
-                ts = await self._slack.find(
+                ts = await slack.find(
                     channel, thread_ts=thread_ts, since_ms=run.doc.created_at, payload=payload
                 )
             if ts is None and not _wanted(run, copy):
                 return
             found, shown = ts, "" if ts else _digest(messages[number])
-            ts = ts or await self._slack.post(channel, messages[number], thread_ts=thread_ts, payload=payload)
+            ts = ts or await slack.post(channel, messages[number], thread_ts=thread_ts, payload=payload)
             own.append(Card(channel=channel, ts=ts, gates=parts[number], shown=shown, copy_of=copy))
             try:
                 run = await self._remember(run, copy, own, event="card.posted")
             except TryAgain:
                 if not found:
-                    await self._take_back(channel, ts)
+                    await self._take_back(slack, channel, ts)
                 raise
 
     async def _update(self, run: Run, copy: int, place: Place) -> Run:
@@ -207,14 +215,14 @@ class Delivery:
 
     async def _show(self, run: Run, card: Card, number: int, message: Message, place: Place) -> Card:
         """Change a message; where it is gone and still wanted, post it again."""
-        ts, url = card.ts, card.url
+        ts, url, slack = card.ts, card.url, await self._doors.to(place)
         try:
-            await self._slack.update(card.channel, ts, message)
+            await slack.update(card.channel, ts, message)
         except SlackGone as gone:
             log.warning("card.gone", run=run.id, ts=ts, code=gone.code)
             if run.open:
                 payload = _payload(run, card.copy_of, number) | {"again": ts}
-                ts = await self._slack.post(card.channel, message, thread_ts=place.thread_ts, payload=payload)
+                ts = await slack.post(card.channel, message, thread_ts=place.thread_ts, payload=payload)
                 url = ""
         return card.model_copy(update={"ts": ts, "url": url, "shown": _digest(message), "refused": ""})
 
@@ -253,10 +261,10 @@ class Delivery:
             log.warning("card.overtaken", run=run.id)
             raise TryAgain(0)
 
-    async def _take_back(self, channel: str, ts: str) -> None:
+    async def _take_back(self, slack: Slack, channel: str, ts: str) -> None:
         """Delete a message that somebody else has posted as well: its controls would be looked after by nobody."""
         try:
-            await self._slack.delete(channel, ts)
+            await slack.delete(channel, ts)
         except (SlackBusy, SlackGone, SlackRefused) as error:
             log.error("card.left_over", channel=channel, ts=ts, code=error.code)
 

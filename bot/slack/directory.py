@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -46,6 +46,10 @@ class _Known:
     whole: bool = True
 
 
+Teams = Callable[[], Awaitable[list[str]]]
+"""The workspaces of the organisation that the token is for."""
+NO_GROUP: Final = "no_such_subteam"
+
 Fetched = tuple[frozenset[str], bool]
 Fetch = Callable[[], Awaitable[Fetched]]
 
@@ -62,10 +66,12 @@ class SlackDirectory:
         client: AsyncWebClient,
         clock: Callable[[], float] = time.monotonic,
         pace: Pace | None = None,
+        teams: Teams | None = None,
     ) -> None:
         self._client = client
         self._clock = clock
         self._pace = pace
+        self._teams = teams
         self._kept: dict[str, _Known] = {}
         self._running: dict[str, asyncio.Task[_Known]] = {}
 
@@ -140,21 +146,35 @@ class SlackDirectory:
     async def _channels_of(self, user: str) -> Fetched:
         """The channels that somebody is in and we know of: of private ones those that we are in too."""
         found: set[str] = set()
-        cursor: str | None = None
-        while True:
-            async with self._asking("users.conversations"):
-                reply = await self._client.users_conversations(
-                    user=user, types=CHANNELS, cursor=cursor, limit=PAGE
-                )
-            found.update(channel["id"] for channel in reply["channels"])
-            cursor = _more(reply)
-            if cursor is None:
-                return frozenset(found), True
+        for team in await self._each_team():
+            cursor: str | None = None
+            while True:
+                async with self._asking("users.conversations"):
+                    reply = await self._client.users_conversations(
+                        user=user, types=CHANNELS, cursor=cursor, limit=PAGE, team_id=team
+                    )
+                found.update(channel["id"] for channel in reply["channels"])
+                cursor = _more(reply)
+                if cursor is None:
+                    break
+        return frozenset(found), True
 
     async def _group(self, group: str) -> Fetched:
-        async with self._asking("usergroups.users.list"):
-            reply = await self._client.usergroups_users_list(usergroup=group)
-        return frozenset(reply["users"]), True
+        """Who is in a group: of an organisation's workspaces it is one's."""
+        teams = await self._each_team()
+        for number, team in enumerate(teams, 1):
+            try:
+                async with self._asking("usergroups.users.list"):
+                    reply = await self._client.usergroups_users_list(usergroup=group, team_id=team)
+                return frozenset(reply["users"]), True
+            except (SlackBusy, SlackRefused) as refused:
+                if refused.code != NO_GROUP or number == len(teams):
+                    raise
+        return frozenset(), True
+
+    async def _each_team(self) -> Sequence[str | None]:
+        """What is asked about one workspace at a time, where the token is an organisation's (Slack: ``team_id``)."""
+        return await self._teams() if self._teams else [None]
 
     async def _active(self, user: str) -> Fetched:
         async with self._asking("users.info"):

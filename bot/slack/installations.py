@@ -23,6 +23,8 @@ from core.store.store import Store
 
 EARLY_S: Final = 2 * 3600
 """How long before a token expires it is renewed (Slack: tokens live for twelve hours)."""
+RENEW_AT: Final = "renew_at"
+"""Among slack_sdk's custom values: when to renew the token (s)."""
 ALWAYS_MIN: Final = 10**8
 """For slack_sdk's rotator, which goes by the process's own clock: that it is time was found out by the store's."""
 INSTALL: Final = "/slack/install"
@@ -30,7 +32,7 @@ INSTALL: Final = "/slack/install"
 UNINSTALLED: Final = "app_uninstalled"
 _USERS: Final = ("user_token", "user_refresh_token", "user_token_expires_at", "user_scopes")
 """What Slack may tell of the person who installs, and nobody here needs."""
-_TIMES: Final = ("bot_token_expires_at", "installed_at")
+_TIMES: Final = {"bot_token_expires_at": int, "installed_at": float}
 
 log = structlog.get_logger(__name__)
 
@@ -98,11 +100,14 @@ class Installations(AsyncInstallationStore):
         return found
 
     async def keep(self, installation: Installation) -> None:
-        """Keep one as it is, and have its token renewed in time."""
-        name = name_of(installation)
+        """Keep one with a token that it has just got, and have that renewed in time."""
+        name, expires_at = name_of(installation), installation.bot_token_expires_at
+        if expires_at is not None:
+            early_s = min(EARLY_S, (expires_at - self._now_s) // 2)
+            installation.set_custom_value(RENEW_AT, expires_at - early_s)
         await self._kept.put(name, self._seals.seal(name, _dumped(installation)))
-        if installation.bot_token_expires_at is not None:
-            await self._kept.due(f"rotate:{name}", (installation.bot_token_expires_at - EARLY_S) * 1000)
+        if expires_at is not None:
+            await self._kept.due(f"rotate:{name}", installation.custom_values[RENEW_AT] * 1000)
 
     async def remove(self, name: str, code: str = UNINSTALLED) -> bool:
         """Forget one, and have what waits there ended with Slack's word. Returns whether there was one."""
@@ -182,8 +187,8 @@ class Renewal:
             await kept.release(name)
 
     def is_due(self, found: Installation) -> bool:
-        expires_at, now_s = found.bot_token_expires_at, self._store.clock.now_ms() // 1000
-        return expires_at is not None and expires_at - EARLY_S <= now_s
+        renew_at: int | None = found.get_custom_value(RENEW_AT)
+        return renew_at is not None and renew_at * 1000 <= self._store.clock.now_ms()
 
     async def _renew(self, found: Installation) -> None:
         name = name_of(found)
@@ -221,7 +226,7 @@ def _rotates(installation: Installation) -> bool:
 
 def _dumped(installation: Installation) -> dict[str, Any]:
     found = {k: v for k, v in installation.to_dict_for_copying().items() if k not in _USERS and v is not None}
-    return found | {name: found[name].timestamp() for name in _TIMES if name in found}
+    return found | {name: kind(found[name].timestamp()) for name, kind in _TIMES.items() if name in found}
 
 
 def _loaded(stored: dict[str, Any]) -> Installation:

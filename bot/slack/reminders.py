@@ -13,6 +13,7 @@ from bot.cards.card import Message, title
 from bot.cards.text import date, escape, isolated, mention
 from bot.slack.burden import MANY, burden
 from bot.slack.client import Slack
+from bot.slack.doors import Doors, Others
 from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
 from bot.slack.quiet import QuietHours
 from core.agenda import TryAgain
@@ -36,9 +37,11 @@ class Reminders:
     to be left in peace is not mentioned: see `Digests`.
     """
 
-    def __init__(self, engine: ResumeEngine, slack: Slack, quiet: QuietHours) -> None:
+    def __init__(
+        self, engine: ResumeEngine, slack: Slack, quiet: QuietHours, others: Others | None = None
+    ) -> None:
         self._engine = engine
-        self._slack = slack
+        self._doors = Doors(slack, others)
         self._quiet = quiet
 
     async def remind(self, run_id: str, tries: int) -> None:
@@ -97,17 +100,16 @@ class Reminders:
     ) -> None:
         """Post a reminder, unless an earlier try did. One that Slack refuses is left out: the card still stands."""
         thread_ts = thread_of(run, card)
+        slack = await self._doors.of(run, card)
         payload = {"run": run.id, "reminder": number} | ({"copy": card.copy_of} if card.copy_of else {})
         try:
-            if looking and await self._slack.find(
+            if looking and await slack.find(
                 card.channel, thread_ts=thread_ts, since_ms=run.opened_at, payload=payload
             ):
                 return
-            url = card.url or await self._slack.permalink(card.channel, card.ts)
+            url = card.url or await slack.permalink(card.channel, card.ts)
             shown = shown_run(run, self._engine.redaction)
-            await self._slack.post(
-                card.channel, reminder(shown, url, people), thread_ts=thread_ts, payload=payload
-            )
+            await slack.post(card.channel, reminder(shown, url, people), thread_ts=thread_ts, payload=payload)
         except (SlackRefused, SlackGone) as refused:
             log.warning("reminder.failed", run=run.id, code=refused.code)
 

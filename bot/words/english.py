@@ -518,6 +518,7 @@ HELP: Final = """*What waits*
 • `/gates list mine`, `channel`, `expiring`, `asked`, `decided` or `host:NAME`: other lists
 • `/gates show ID`: all about one gate; the beginning of the ID will do
 • `/gates decide ID`: answer, approve or reject it right here
+• `/gates delegate ID @somebody`: if you are named for it: let them decide in your stead
 *Agents that can be talked with here*
 • `/gates new TEXT`: begin a conversation; mention me in a thread, or write to me, to go on
 • `/gates stop`: end yours; so does `stop` in its thread, with a mention of me
@@ -553,6 +554,8 @@ ADMINS_ONLY: Final = "Only askgate's admins may do this. Nothing was changed."
 CANNOT_VERIFY_ADMIN: Final = "askgate cannot verify now whether you are an admin. Try again in a minute."
 NO_SUCH_GATE: Final = "There is no such gate for you. `/gates list` shows what there is."
 NOTHING_PENDING: Final = "Nothing is pending there any more. Nothing was changed."
+ONLY_NAMED: Final = "Only who is named to decide this by name can hand it on. Nothing was changed."
+WANTED_ONE_PERSON: Final = "Name one person: `/gates delegate ID @somebody`."
 WANTED_TIME: Final = "How much longer? Write a time such as `2h`, `90m`, `1d12h` or `2 hours`."
 EXTEND: Final = "Extend"
 EXTEND_TITLE: Final = "Extend the deadline"
@@ -597,6 +600,10 @@ def extended(gate: str, until: str) -> str:
 
 def reassigned(gate: str, who: str) -> str:
     return f"`{gate}` may be decided by: {who}."
+
+
+def delegated(gate: str, who: str) -> str:
+    return f"`{gate}` is handed on. It may be decided by: {who}."
 
 
 def cancelled(what: str) -> str:

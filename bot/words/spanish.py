@@ -530,6 +530,7 @@ HELP: Final = """*Lo que espera*
 • `/gates list mine`, `channel`, `expiring`, `asked`, `decided` o `host:NOMBRE`: otras listas
 • `/gates show ID`: todo sobre un gate; basta el comienzo del ID
 • `/gates decide ID`: responderlo, aprobarlo o rechazarlo aquí mismo
+• `/gates delegate ID @alguien`: si te nombran a ti: que decida esa persona en tu lugar
 *Agentes con los que se puede hablar aquí*
 • `/gates new TEXTO`: empezar una conversación; mencióname en un hilo, o escríbeme, para seguir
 • `/gates stop`: terminar la tuya; también `stop` en su hilo, mencionándome
@@ -567,6 +568,10 @@ CANNOT_VERIFY_ADMIN: Final = (
 )
 NO_SUCH_GATE: Final = "Ese gate no existe para ti. `/gates list` muestra lo que hay."
 NOTHING_PENDING: Final = "Ahí ya no hay nada pendiente. No se ha cambiado nada."
+ONLY_NAMED: Final = (
+    "Solo quien figura por su nombre para decidir esto puede pasarlo a otra persona. No se ha cambiado nada."
+)
+WANTED_ONE_PERSON: Final = "Nombra a una persona: `/gates delegate ID @alguien`."
 WANTED_TIME: Final = "¿Cuánto más? Escribe un tiempo como `2h`, `90m`, `1d12h` o `2 horas`."
 EXTEND: Final = "Aplazar"
 EXTEND_TITLE: Final = "Aplazar el plazo"
@@ -613,6 +618,10 @@ def extended(gate: str, until: str) -> str:
 
 def reassigned(gate: str, who: str) -> str:
     return f"`{gate}` lo pueden decidir: {who}."
+
+
+def delegated(gate: str, who: str) -> str:
+    return f"`{gate}` queda en otras manos. Lo pueden decidir: {who}."
 
 
 def cancelled(what: str) -> str:
@@ -841,6 +850,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "a whole number of more than {0} digits": "un número entero de más de {0} cifras",
     "the key has half a surrogate pair": "la clave tiene un carácter a medias",
     "nested more than {0} deep": "más de {0} niveles",
+    "more than {0} values in one text": "más de {0} valores en un texto",
     "line 1, column 1: a byte order mark; leave it out": "empieza por una marca de orden de bytes; quítala",
     "the top level": "el nivel superior",
     "Expecting value": "se esperaba un valor",

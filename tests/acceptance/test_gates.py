@@ -183,6 +183,18 @@ async def test_an_admin_extends_reassigns_and_cancels_by_words(world: World) -> 
     assert "Nothing is pending there any more" in await gates(world, "dan", f"cancel {gate}")
 
 
+async def test_who_is_named_hands_on_their_own_part_and_nobody_else_s(world: World) -> None:
+    run, gate = await open_for(world, "ana", "cho")
+    assert "Name one person" in await gates(world, "ana", f"delegate {gate} @ben @cho")
+    assert "named to decide this by name" in await gates(world, "ben", f"delegate {gate} @ben")
+    said = await gates(world, "ana", f"delegate {gate} @ben")
+    assert f"{gate} is handed on. It may be decided by: @cho, @ben." in said
+    await world.ana.click("Approve", message=await world.card(run))
+    await world.told("ana", "not among those who may decide")
+    await world.ben.click("Approve", message=await world.card(run))
+    assert (await world.api.settled(run))["approvals"]["call-2"]["action"] == "approve"
+
+
 async def test_a_group_can_be_named(http_world: World) -> None:
     world = http_world
     world.slack.add_group("oncall", ["ben"])

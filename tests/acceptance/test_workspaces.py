@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import aiohttp
 import pytest
 from cryptography.fernet import Fernet
 from redis.asyncio import Redis
+from structlog.testing import capture_logs
 from yarl import URL
 
+from bot.sandbox import payloads
 from bot.sandbox.world import TEAM
+from bot.testing.clock import CatchingUp, ahead
 from tests.acceptance.world import Json, World, world_in
 
 TWO = "T0TWO"
@@ -36,18 +40,33 @@ QUESTION = {
 APPROVAL = {"tool_call_id": "a1", "tool_name": "delete_file", "args": {"path": "/tmp/x"}}
 
 
-@pytest.fixture(params=("http", "socket"))
-async def many(
-    request: pytest.FixtureRequest, redis_url: str, redis: Redis, tmp_path: Path
-) -> AsyncIterator[World]:
+@asynccontextmanager
+async def several(mode: str, redis_url: str, folder: Path) -> AsyncIterator[World]:
     """A world of two workspaces and an organisation of two more; askgate is installed nowhere yet."""
-    async with world_in(request.param, redis_url, tmp_path) as world:
+    async with world_in(mode, redis_url, folder) as world:
         slack = world.slack
         for name, team in (("lea", TWO), ("mia", TWO), ("eli", EAST), ("wes", WEST)):
             world.ids[name] = slack.add_user(name, team=team)
         slack.add_org(ORG, "Org", [EAST, WEST])
+        world.clock = ahead(slack)
         await world.start(**oauth(world))
+        slack.followers.append(CatchingUp(world.replicas[0]))
         slack.offer(f"{world.url}/slack/oauth_redirect")
+        yield world
+
+
+@pytest.fixture(params=("http", "socket"))
+async def many(
+    request: pytest.FixtureRequest, redis_url: str, redis: Redis, tmp_path: Path
+) -> AsyncIterator[World]:
+    async with several(request.param, redis_url, tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+async def many_http(redis_url: str, redis: Redis, tmp_path: Path) -> AsyncIterator[World]:
+    """As `many`, for what has nothing to do with how Slack delivers."""
+    async with several("http", redis_url, tmp_path) as world:
         yield world
 
 
@@ -100,8 +119,8 @@ async def test_a_workspace_installs_askgate_and_its_people_decide(many: World) -
     assert many.slack.called("chat.postMessage")
 
 
-async def test_before_anybody_installs_a_run_is_refused_with_what_to_do(many: World) -> None:
-    status, problem = await many.api.call("POST", "/runs", asking(many.ops))
+async def test_before_anybody_installs_a_run_is_refused_with_what_to_do(many_http: World) -> None:
+    status, problem = await many_http.api.call("POST", "/runs", asking(many_http.ops))
     assert status == 422
     assert problem["type"].endswith("no-workspace")
     assert "/slack/install" in problem["detail"]
@@ -192,39 +211,174 @@ async def test_what_waits_where_askgate_is_taken_away_ends_with_slacks_word(many
     assert {"app_uninstalled", "token_revoked"} & set(reasons)
 
 
+async def test_an_admin_of_another_workspace_gets_the_card_there_and_may_approve(many: World) -> None:
+    await install(many)
+    await install(many, TWO)
+    lab = many.slack.add_channel("lab", ["lea"], team=TWO)
+    run = await many.api.open(asking(lab, TWO, approval=True))
+    await many.card(run, copy=2)
+    assert many.parts(run, 2)[0]["channel"] == many.dan.dm
+    await many.dan.click("Approve", message=many.parts(run, 2)[0])
+    assert (await many.api.settled(run))["approvals"]["a1"]["by"] == [{"team": TEAM, "user": many.ids["dan"]}]
+    await many.shows(run, "Approved", copy=2)
+
+
+async def test_with_one_bot_token_what_waits_ends_too_when_the_app_is_removed(world: World) -> None:
+    run = await world.api.open(asking(world.ops))
+    await world.card(run)
+    world.slack.uninstall()
+    assert (await world.api.settled(run))["calls"]["q1"]["outcome"] == "undeliverable"
+    status, problem = await world.api.call("POST", "/runs", asking(world.ops, TWO))
+    assert (status, "no other workspace" in problem["detail"]) == (422, True)
+
+
+async def test_an_event_from_before_a_new_installation_removes_nothing(many_http: World) -> None:
+    await install(many_http)
+    app, slack = many_http.slack.installation(), many_http.slack
+    late = payloads.event_json(slack.world, app, {"type": "app_uninstalled"})
+    late["event_time"] -= 3600
+    await slack.courier._deliver(app, late)
+    assert await many_http.replicas[0].engine.store.installations.names() == [TEAM]
+    await slack.courier._deliver(app, payloads.event_json(slack.world, app, {"type": "app_uninstalled"}))
+    assert await many_http.replicas[0].engine.store.installations.names() == []
+
+
+# organisations
+
+
+async def in_org(many: World) -> str:
+    """askgate in an organisation; a channel of its east with people of both."""
+    assert (await install(many, ORG))[0] == 200
+    return many.slack.add_channel("east", ["eli", "wes"], team=EAST)
+
+
+async def test_an_organisation_installs_askgate_once_for_all_its_workspaces(many: World) -> None:
+    channel = await in_org(many)
+    assert await many.replicas[0].engine.store.installations.names() == [ORG]
+    for team in (None, EAST, WEST, ORG):
+        run = await many.api.open(asking(channel, team))
+        card = await many.card(run)
+        await many.wes.click("Left", message=card)
+        assert (await many.api.settled(run))["calls"]["q1"]["by"] == [{"team": ORG, "user": many.ids["wes"]}]
+    await many.eli.command("/gates", "list", channel=channel)
+    assert many.private("eli", channel)
+    await many.eli.open_home()
+    await many.slack.wait_for(lambda: many.eli.home is not None, 15)
+
+
+async def test_in_an_organisation_a_person_is_one_whichever_workspace_they_are_named_by(many: World) -> None:
+    channel = await in_org(many)
+    eli, wes = many.ids["eli"], many.ids["wes"]
+    policy = {"approvers": [f"{WEST}:{eli}", f"{WEST}:{wes}"]}
+    asked_by = {"team": WEST, "user": eli}
+    run = await many.api.open(asking(channel, EAST, approval=True, policy=policy, requester=asked_by))
+    card = await many.card(run)
+    await many.eli.click("Approve", message=card)
+    await many.told("eli", "You asked for this", channel=channel)
+    await many.wes.click("Approve", message=card)
+    assert (await many.api.settled(run))["approvals"]["a1"]["by"] == [{"team": ORG, "user": wes}]
+
+
+async def test_a_group_of_one_of_an_organisations_workspaces_decides(many_http: World) -> None:
+    channel = await in_org(many_http)
+    group = many_http.slack.add_group("west-ops", ["wes"], team=WEST)
+    run = await many_http.api.open(asking(channel, EAST, approval=True, policy={"approvers": [group]}))
+    card = await many_http.card(run)
+    await many_http.eli.click("Approve", message=card)
+    await many_http.told("eli", "decide", channel=channel)
+    await many_http.wes.click("Approve", message=card)
+    await many_http.api.settled(run)
+
+
+async def test_a_stranger_in_an_organisations_channel_is_of_their_own_team(many_http: World) -> None:
+    channel = await in_org(many_http)
+    many_http.slack.world.channels[channel].members.append(many_http.ids["lea"])
+    run = await many_http.api.open(asking(channel))
+    card = await many_http.card(run)
+    await many_http.lea.click("Left", message=card)
+    await many_http.told("lea", "decide", channel=channel)
+
+
+# tokens that end
+
+
+async def test_a_token_is_renewed_before_it_ends_once_over_all_processes(many: World) -> None:
+    many.slack.app.manifest["settings"]["token_rotation_enabled"] = True
+    await many.start(**oauth(many))
+    await install(many)
+    ops = many.slack.add_channel("ops")
+    first = many.slack.installation().bot_token
+    await many.slack.skip(9 * 3600)
+    assert len(many.slack.called("oauth.v2.access")) == 1
+    await many.slack.skip(1.5 * 3600)
+    await many.slack.wait_for(lambda: many.slack.installation().bot_token != first, 15)
+    assert len(many.slack.called("oauth.v2.access")) == 2
+    await many.slack.skip(2 * 3600)  # past the end of the first
+    run = await many.api.open(asking(ops))
+    await many.card(run)
+    await many.ana.click("Left")
+    await many.api.settled(run)
+    assert len(many.slack.called("oauth.v2.access")) == 2
+
+
+async def test_a_token_that_ended_while_nothing_ran_is_renewed_at_its_next_use(many_http: World) -> None:
+    many_http.slack.app.manifest["settings"]["token_rotation_enabled"] = True
+    await install(many_http)
+    ops = many_http.slack.add_channel("ops")
+    await many_http.stop()
+    many_http.slack.followers.clear()
+    await many_http.slack.skip(13 * 3600)
+    await many_http.start(**oauth(many_http))
+    run = await many_http.api.open(asking(ops))
+    await many_http.card(run)
+    await many_http.ana.click("Left")
+    await many_http.api.settled(run)
+
+
+async def test_a_refresh_that_slack_refuses_is_said_without_the_token(many_http: World) -> None:
+    many_http.slack.app.manifest["settings"]["token_rotation_enabled"] = True
+    await install(many_http)
+    many_http.slack.fail("oauth.v2.access", error="invalid_refresh_token")
+    with capture_logs() as said:
+        await many_http.slack.skip(10.5 * 3600)
+    told = [line for line in said if line["event"] == "installation.not_renewed"]
+    assert [line["code"] for line in told][:1] == ["invalid_refresh_token"]
+    assert many_http.slack.installation().refresh_token not in str(said)
+
+
 # the doors
 
 
-async def test_a_state_is_good_once_and_for_the_browser_that_it_was_made_for(many: World) -> None:
-    async with browser(many) as first, browser(many) as other:
-        url, form = await consent(many, first)
+async def test_a_state_is_good_once_and_for_the_browser_that_it_was_made_for(many_http: World) -> None:
+    async with browser(many_http) as first, browser(many_http) as other:
+        url, form = await consent(many_http, first)
         async with first.post(
             url, data={**form, "place": TEAM, "answer": "allow"}, allow_redirects=False
         ) as page:
             back = page.headers["Location"]
         async with other.get(back) as page:
             assert (page.status, "invalid_browser" in await page.text()) == (400, True)
-        assert await many.replicas[0].engine.store.installations.names() == []
+        assert await many_http.replicas[0].engine.store.installations.names() == []
         async with first.get(back) as page:
             assert page.status == 200
             assert page.headers["Referrer-Policy"] == "no-referrer"
         async with first.get(back) as page:
             assert page.status in (400, 401)
-    assert await many.replicas[0].engine.store.installations.names() == [TEAM]
+    assert await many_http.replicas[0].engine.store.installations.names() == [TEAM]
 
 
-async def test_who_cancels_installs_nothing_and_is_told(many: World) -> None:
-    _, page = await install(many, answer="cancel")
+async def test_who_cancels_installs_nothing_and_is_told(many_http: World) -> None:
+    _, page = await install(many_http, answer="cancel")
     assert "access_denied" in page
-    assert await many.replicas[0].engine.store.installations.names() == []
+    assert await many_http.replicas[0].engine.store.installations.names() == []
 
 
 async def test_no_token_stands_in_the_store_the_logs_or_any_repr(
-    many: World, redis: Any, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+    many_http: World, redis: Any, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    await install(many)
-    token = many.slack.installation().bot_token
+    await install(many_http)
+    token = many_http.slack.installation().bot_token
     sealed = await redis.hgetall("ag:installations")
     assert sealed
     assert token not in str(sealed)
@@ -232,4 +386,4 @@ async def test_no_token_stands_in_the_store_the_logs_or_any_repr(
     assert token not in said
     assert "local-client-secret" not in said
     assert KEYS[0] not in said
-    assert KEYS[0] not in repr(many.replicas[0]._settings)
+    assert KEYS[0] not in repr(many_http.replicas[0]._settings)

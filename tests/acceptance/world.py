@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ import yaml
 from bot.sandbox import LocalSlack
 from bot.sandbox.person import Person, Result
 from bot.service import Role, Service
+from core.clock import Clock
 from core.settings import load_settings
 from core.store.connect import fast_client
 
@@ -59,6 +60,8 @@ class World:
         self.lobby = slack.add_channel("lobby", list(self.ids))
         self.replicas: list[Service] = []
         self.api: Api
+        self.clock: Callable[[Clock], Clock] | None = None
+        """What processes make their clock of: `ahead(slack)` lets them follow the local Slack's time."""
         self._stacks: dict[Service, AsyncExitStack] = {}
 
     # askgate's processes
@@ -85,7 +88,7 @@ class World:
         for _ in range(count):
             settings = load_settings(self.settings(**more), need_slack=True, env_file=self.folder / "no.env")
             stack = AsyncExitStack()
-            replica = await stack.enter_async_context(Service(settings, role))
+            replica = await stack.enter_async_context(Service(settings, role, clock=self.clock))
             self.replicas.append(replica)
             self._stacks[replica] = stack
         self.reach(self.replicas[0])

@@ -157,6 +157,14 @@ async def test_drafts_are_kept_per_person_and_forgotten_alone(engine: ResumeEngi
     assert run.gates[1].drafts == {"T1:U2": []}
 
 
+async def test_drafts_go_when_their_gate_is_settled(engine: ResumeEngine) -> None:
+    run, _ = await engine.suspend(run_request([question_call("q0"), question_call("q1")]), owner="ci")
+    for gate in run.gates:
+        await engine.draft(gate.id, BEN, {"0": [1]})
+    run = await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
+    assert [gate.drafts for gate in run.gates] == [{}, {"T1:U2": {"0": [1]}}]
+
+
 # idempotency
 
 

@@ -22,6 +22,7 @@ from core.hosts.desks import Desks
 from core.hosts.motus.client import Gone, MotusClient, Reading
 from core.runs import Run, RunStatus
 from tests.interop.a13n_server import A13n, Running, a13n_service
+from tests.interop.looprig_standin import Looprig
 from tests.interop.upstream import environment, serving
 
 Json = dict[str, Any]
@@ -169,3 +170,12 @@ def found(engine: ResumeEngine) -> Callable[..., Any]:
                 await asyncio.sleep(0.05)
 
     return find
+
+
+@pytest.fixture
+async def looprig() -> AsyncIterator[Looprig]:
+    """The stand-in, on a port of its own."""
+    server = Looprig()
+    await server.server.start_server()
+    yield server
+    await server.server.close()

@@ -11,6 +11,7 @@ from core.engine import ResumeEngine
 from tests.interop.a13n_server import A13n
 from tests.interop.conftest import Motus
 from tests.interop.kills import kill
+from tests.interop.looprig_standin import Looprig, permission
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -64,6 +65,34 @@ class OfMotus:
         return [answer["approved"] for answer in await self._motus.heard(handle)]
 
 
+class OfLooprig:
+    """By `serve` there are no keys, but the journal tells which action closed a gate."""
+
+    has_keys = True
+
+    def __init__(self, looprig: Looprig, dialect: str) -> None:
+        self._looprig = looprig
+        self._dialect = dialect
+
+    @property
+    def block(self) -> Json:
+        where = {
+            "url": self._looprig.url,
+            "api_key": self._looprig.token,
+            "dialect": self._dialect,
+            "poll_s": 0.1,
+        }
+        return {"name": "looprig.test", "channel": "C1", "approvers": ["U1"], **where}
+
+    async def begin(self) -> str:
+        session = self._looprig.session()
+        session.open(permission())
+        return session.id
+
+    async def heard(self, handle: str) -> list[bool]:
+        return [action == "Approve" for _, action, _ in self._looprig.sessions[handle].heard]
+
+
 async def test_two_kills_before_a13n_lose_nothing_and_answer_nothing_twice(
     engine: ResumeEngine, redis_url: str, a13n: A13n, tmp_path: Path
 ) -> None:
@@ -88,3 +117,20 @@ async def test_twenty_kills_before_motus(
     engine: ResumeEngine, redis_url: str, motus: Motus, tmp_path: Path
 ) -> None:
     await kill(engine, redis_url, OfMotus(motus), seed=SEED + 1, times=TIMES, folder=tmp_path)
+
+
+@pytest.mark.parametrize(("dialect", "seed"), [("serve", SEED), ("factory", SEED + 1)])
+async def test_a_kill_before_looprig_loses_nothing_and_answers_nothing_twice(
+    engine: ResumeEngine, redis_url: str, looprig: Looprig, tmp_path: Path, dialect: str, seed: int
+) -> None:
+    await kill(
+        engine, redis_url, OfLooprig(looprig, dialect), seed=seed, times=1, folder=tmp_path, moments=MOMENTS
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", ["serve", "factory"])
+async def test_twenty_kills_before_looprig(
+    engine: ResumeEngine, redis_url: str, looprig: Looprig, tmp_path: Path, dialect: str
+) -> None:
+    await kill(engine, redis_url, OfLooprig(looprig, dialect), seed=SEED, times=TIMES, folder=tmp_path)

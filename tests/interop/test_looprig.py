@@ -33,14 +33,6 @@ REQUEST = {
 }
 
 
-@pytest.fixture
-async def looprig() -> AsyncIterator[Looprig]:
-    server = Looprig()
-    await server.server.start_server()
-    yield server
-    await server.server.close()
-
-
 @pytest.fixture(params=["serve", "factory"])
 def dialect(request: pytest.FixtureRequest) -> str:
     return str(request.param)

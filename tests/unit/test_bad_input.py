@@ -345,9 +345,10 @@ DOUBLING = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in ran
 @pytest.mark.parametrize(
     ("schema", "value", "says"),
     [
-        ({"$ref": "#"}, 1, "too deep"),
-        ({"not": {"$ref": "#"}}, 1, "too deep"),
-        ({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, 1, "too deep"),
+        # whichever bound a busy machine meets first
+        ({"$ref": "#"}, 1, "too deep|too long"),
+        ({"not": {"$ref": "#"}}, 1, "too deep|too long"),
+        ({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, 1, "too deep|too long"),
         ({"$ref": "#/$defs/d0", "$defs": DOUBLING}, 1, "too long"),
         ({"pattern": "^(a|aa)+$"}, "a" * 64 + "b", "too long|does not match"),
         ({"pattern": "^a*a*a*a*a*a*$"}, "a" * 4096 + "b", "too long"),

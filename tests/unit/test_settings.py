@@ -365,3 +365,33 @@ def test_a_switch_is_on_or_off(text: str) -> None:
     assert (
         refusal({"ASKGATE_AUDIT_VALUES": text}) == f'ASKGATE_AUDIT_VALUES: got "{text}"; wanted "on" or "off"'
     )
+
+
+OAUTH = {
+    "SLACK_CLIENT_ID": "1.2",
+    "SLACK_CLIENT_SECRET": "client-hush",
+    "SLACK_SIGNING_SECRET": "signing",
+    "ASKGATE_API_KEYS": f"agent={SECRET}",
+    "ASKGATE_ENCRYPTION_KEYS": KEY_1,
+}
+
+
+def test_with_oauth_no_bot_token_is_wanted() -> None:
+    assert load_settings(OAUTH, need_slack=True).oauth
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"SLACK_BOT_TOKEN": "xoxb-hush"}, "SLACK_BOT_TOKEN: set beside SLACK_CLIENT_ID"),
+        ({"SLACK_CLIENT_SECRET": ""}, "SLACK_CLIENT_SECRET: not set"),
+        ({"ASKGATE_ENCRYPTION_KEYS": ""}, "ASKGATE_ENCRYPTION_KEYS: not set"),
+        ({"ASKGATE_ENCRYPTION_KEYS": f"{KEY_1},hush"}, "ASKGATE_ENCRYPTION_KEYS: entry 2 is no key"),
+        ({"ASKGATE_ADMINS": "T1:U1,U2"}, 'ASKGATE_ADMINS: "U2" is of no workspace'),
+        ({"SLACK_CLIENT_ID": "hush"}, "SLACK_CLIENT_ID: is no client id"),
+    ],
+)
+def test_what_lacks_for_oauth_is_named_without_a_secret(change: dict[str, str], line: str) -> None:
+    said = refusal({**OAUTH, **change}, need_slack=True)
+    assert said.startswith(line)
+    assert "hush" not in said

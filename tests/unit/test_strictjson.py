@@ -88,3 +88,10 @@ def test_any_input_is_read_or_refused_never_a_crash(raw: bytes | str) -> None:
     except JsonError:
         return
     assert json.loads(raw) == value
+
+
+def test_a_text_has_a_hundred_thousand_values_and_no_more() -> None:
+    assert len(strict_json(f"[{'[],' * 99_998}[]]")) == 99_999
+    for many in (f"[{'[],' * 99_999}[]]", f'[{{"a":[{"1," * 99_997}1]}}]'):
+        with pytest.raises(JsonError, match="more than 100,000 values"):
+            strict_json(many)

@@ -84,8 +84,10 @@ def list_all(call: Call) -> Json:
 @method("users.conversations")
 def of_user(call: Call) -> Json:
     user = call.user().id if call.args.text("user") else call.app.bot_user
-    bot = call.app.bot_user
+    team, bot = call.team(), call.app.bot_user
     known = [c for c in call.world.channels_of(user) if c.kind == "public" or bot in c.members]
+    if call.app.enterprise:
+        known = [c for c in known if c.team == team]
     return _listed(call, known, "public_channel")
 
 

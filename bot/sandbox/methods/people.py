@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.sandbox import payloads
 from bot.sandbox.methods.register import Call, Refused, method
-from bot.sandbox.world import TEAM, Group
+from bot.sandbox.world import Group
 
 Json = dict[str, Any]
 
@@ -77,7 +77,7 @@ def users_list(call: Call) -> Json:
 def _group_json(group: Group, *, users: bool) -> Json:
     body: Json = {
         "id": group.id,
-        "team_id": TEAM,
+        "team_id": group.team,
         "is_usergroup": True,
         "name": group.handle,
         "handle": group.handle,
@@ -91,12 +91,15 @@ def _group_json(group: Group, *, users: bool) -> Json:
 @method("usergroups.list")
 def usergroups_list(call: Call) -> Json:
     users = call.args.flag("include_users")
-    return {"usergroups": [_group_json(group, users=users) for group in call.world.groups.values()]}
+    team = call.team()
+    groups = [group for group in call.world.groups.values() if group.team == team]
+    return {"usergroups": [_group_json(group, users=users) for group in groups]}
 
 
 @method("usergroups.users.list")
 def usergroups_users(call: Call) -> Json:
+    team = call.team()
     group = call.world.groups.get(call.args.need("usergroup", "no_such_subteam"))
-    if group is None:
+    if group is None or group.team != team:
         raise Refused("no_such_subteam")
     return {"users": group.members}

@@ -93,6 +93,15 @@ class Call:
             raise Refused("user_not_found")
         return user
 
+    def team(self) -> str:
+        """The workspace that a call is about: an organisation's token has to say it (Slack: ``team_id``)."""
+        team = self.args.text("team_id") or self.app.team
+        if not team:
+            raise Refused("missing_argument", argument="team_id")
+        if not self.world.in_reach(self.app, team):
+            raise Refused("team_not_found")
+        return team
+
     def meets(self, user: User) -> bool:
         """Whether the app may know somebody: of a workspace where it is installed, or of a channel that it shares."""
         shared = self.world.channels_of(user.id)

@@ -64,8 +64,9 @@ end
 local known = {}
 local function facts()
   if not known[RUN] then
-    local fields = redis.call('HMGET', RUN, 'n', 'placed', 'host', 'callback')
-    known[RUN] = {gates = tonumber(fields[1] or '0'), placed = fields[2] == '1', host = fields[3], pushed = fields[4]}
+    local fields = redis.call('HMGET', RUN, 'n', 'placed', 'host', 'callback', 'drafted')
+    known[RUN] = {gates = tonumber(fields[1] or '0'), placed = fields[2] == '1', host = fields[3], pushed = fields[4],
+      drafted = fields[5]}
   end
   return known[RUN]
 end
@@ -110,10 +111,23 @@ local function changed()
   end
 end
 
+-- Picks that were not submitted are nobody's business when the gate is settled.
+local function forget_drafts(index)
+  local own = index .. ':draft:'
+  for _, field in ipairs(redis.call('HKEYS', RUN)) do
+    if string.sub(field, 1, #own) == own then
+      redis.call('HDEL', RUN, field)
+    end
+  end
+end
+
 -- The one place where a gate goes from pending to settled. `decision` is JSON text.
 local function settle(index, outcome, decision, by, via, fields)
   local said = ',"by":' .. by .. ',"from":"' .. via .. '"'
   local events = {{'gate.settled', gate_id(index), said .. ',"outcome":"' .. outcome .. '"' .. fields}}
+  if facts().drafted then
+    forget_drafts(index)
+  end
   if outcome == 'undeliverable' then
     redis.call('ZADD', UNDELIVERABLE, now, cmd.run)
   end

@@ -14,7 +14,7 @@ local field = cmd.index .. ':draft:' .. cmd.speaker
 if cmd.draft == '' then
   redis.call('HDEL', RUN, field)
 else
-  redis.call('HSET', RUN, field, cmd.draft)
+  redis.call('HSET', RUN, field, cmd.draft, 'drafted', 1)
 end
 changed()
 return 'kept'
