@@ -518,7 +518,7 @@ HELP: Final = """*What waits*
 • `/gates list mine`, `channel`, `expiring`, `asked`, `decided` or `host:NAME`: other lists
 • `/gates show ID`: all about one gate; the beginning of the ID will do
 • `/gates decide ID`: answer, approve or reject it right here
-• `/gates delegate ID @somebody`: if you are named for it: let them decide in your stead
+• `/gates delegate ID @somebody`: let them decide in your stead, if you are named for it
 *Agents that can be talked with here*
 • `/gates new TEXT`: begin a conversation; mention me in a thread, or write to me, to go on
 • `/gates stop`: end yours; so does `stop` in its thread, with a mention of me

@@ -530,7 +530,7 @@ HELP: Final = """*Lo que espera*
 • `/gates list mine`, `channel`, `expiring`, `asked`, `decided` o `host:NOMBRE`: otras listas
 • `/gates show ID`: todo sobre un gate; basta el comienzo del ID
 • `/gates decide ID`: responderlo, aprobarlo o rechazarlo aquí mismo
-• `/gates delegate ID @alguien`: si te nombran a ti: que decida esa persona en tu lugar
+• `/gates delegate ID @alguien`: que decida esa persona en tu lugar, si te nombran a ti
 *Agentes con los que se puede hablar aquí*
 • `/gates new TEXTO`: empezar una conversación; mencióname en un hilo, o escríbeme, para seguir
 • `/gates stop`: terminar la tuya; también `stop` en su hilo, mencionándome
