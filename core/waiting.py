@@ -22,8 +22,17 @@ def waits_for(run: Run, gate: Gate, *, home: str | None, admins: Sequence[str]) 
     return [person for person in named(principals, home=home) if person not in silent]
 
 
-def waits_for_others(gate: Gate) -> bool:
-    """Whether a pending gate waits for people whom it does not name, such as the members of a channel."""
+def waits_for_others(gate: Gate, admins: Sequence[str] = ()) -> bool:
+    """Whether a pending gate waits for people whom it does not name, such as the members of a channel.
+
+    ``admins``: who they are, if it matters whether a group of them is among those.
+    """
+    principals = [*gate.policy.deciders, *(admins if "admins" in gate.policy.deciders else ())]
     return gate.pending and any(
-        principal in ("channel", "anyone") or principal.startswith("S") for principal in gate.policy.deciders
+        principal in ("channel", "anyone") or principal.startswith("S") for principal in principals
     )
+
+
+def may_wait_for(run: Run, gate: Gate, person: Person, *, home: str | None, admins: Sequence[str]) -> bool:
+    """Whether a gate may wait for somebody, as far as is known without a look at groups and channels."""
+    return waits_for_others(gate, admins) or person in waits_for(run, gate, home=home, admins=admins)

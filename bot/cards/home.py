@@ -111,7 +111,7 @@ def _choice(query: Query, current: Query, text: str) -> Block:
 
 def _item(item: Waiting, query: Query, *, admin: bool, room: int) -> list[Block]:
     """One gate; with ``room`` for it, the blocks that its card has, live controls and all."""
-    blocks = item_blocks(item, query, admin=admin)
+    blocks = item_blocks(item, query, admin=admin, ids=admin)
     if room and item.gate.pending:
         live = aloud(pending_blocks(item.gate, SHARED_BYTES), [item.gate])
         if len(live) + 4 <= room:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from bot import words
@@ -51,11 +51,12 @@ VERBS: Final = ("extend", "reassign", "cancel", "resend")
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A gate of a list, its run, and the address of its card if Slack told it."""
+    """A gate of a list, its run, the address of its card if Slack told it, and whether it may wait for who reads."""
 
     run: Run
     gate: Gate
     url: str | None
+    theirs: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,9 @@ def list_page(
     filters: Sequence[Query] = (),
 ) -> Page:
     """One page of a list. ``notes`` are our own sentences, the first of them at full size if nothing is listed."""
+    if query.which is Which.ALL and not admin:
+        # for who is no admin, all that waits is what waits for them
+        query = replace(query, which=Which.MINE)
     title = words.LIST_TITLES[query.which]
     blocks: list[Block] = []
     for item in waiting:
@@ -98,15 +102,18 @@ def headed(page: Page) -> list[Block]:
     return [header(page.title), *page.blocks]
 
 
-def item_blocks(item: Waiting, query: Query, *, admin: bool) -> list[Block]:
-    """One gate of a list: what it is, the facts, what can be done."""
+def item_blocks(item: Waiting, query: Query, *, admin: bool, ids: bool = True) -> list[Block]:
+    """One gate of a list: what it is, the facts, what can be done.
+
+    ``ids``: name what a command calls it; else, where there are buttons alone, who asks.
+    """
     gate = item.gate
     unseen = gate.decision.detail if gate.decision and gate.status == Outcome.UNDELIVERABLE else None
     why = item.run.error or unseen
-    error = [note(cut(visible(why), ERROR_BYTES))] if why else []
+    error = [note(words.WHY + cut(visible(why), ERROR_BYTES))] if why else []
     return [
         _headline(item.run, item.gate),
-        context(" · ".join(_facts(item.run, item.gate))),
+        context(" · ".join(_facts(item.run, item.gate, ids=ids))),
         *error,
         actions(f"{item.gate.id}/list", item_controls(item, query, admin=admin)),
     ]
@@ -156,7 +163,7 @@ def _pager(query: Query, further: Query | None) -> list[Block]:
 def item_controls(item: Waiting, query: Query, *, admin: bool, live: bool = False) -> list[Block]:
     """What can be done about a gate of a list; ``live``: the controls of its card stand there already."""
     gate, about = item.gate, what(item.run, item.gate)
-    text = words.DECIDE if gate.pending and not live else words.DETAILS
+    text = words.DECIDE if gate.pending and item.theirs and not live else words.DETAILS
     found = [button(text, DETAILS, f"{gate.id} {query.dump()}", label=name(text, about))]
     if item.url:
         found.append(button(words.OPEN_CARD, LINK, url=item.url, label=name(words.OPEN_CARD, about)))
@@ -190,12 +197,13 @@ def _parts(run: Run, gate: Gate) -> tuple[str, str]:
     return isolated(title) if title else "", f"{word}{glance(asked, room)}"
 
 
-def _facts(run: Run, gate: Gate) -> list[str]:
-    facts = [words.until(date(gate.deadline)) if gate.pending else settled_line(gate)]
+def _facts(run: Run, gate: Gate, *, ids: bool) -> list[str]:
+    facts = [] if ids else [words.asked_by(run.doc.owner, run.doc.host)]
+    facts.append(words.until(date(gate.deadline)) if gate.pending else settled_line(gate))
     if run.doc.requester:
         facts.append(words.asked_for(mention(run.doc.requester)))
     if card := card_of(run, gate):
         facts.append(f"<#{card.channel}>")
     if run.status in (RunStatus.FAILED, RunStatus.LOST):
         facts.append(words.not_taken_up())
-    return [*facts, f"`{gate.id}`"]
+    return [*facts, f"`{gate.id}`"] if ids else facts

@@ -7,7 +7,7 @@ from typing import Final
 
 from bot import words
 from bot.cards.aloud import aloud
-from bot.cards.blocks import Block, actions, button, context, divider, modal, note, row
+from bot.cards.blocks import Block, actions, button, context, divider, line, modal, note, piece, rich
 from bot.cards.card import LONE_BYTES, SETTLED_MOST, pending_blocks, title
 from bot.cards.deciders import deciders
 from bot.cards.inbox import DETAILS, LINK, LIST, Page, Waiting, manage_menu
@@ -56,7 +56,11 @@ def gate_page(item: Waiting, *, admin: bool, back: Query | None, words_above: st
     """
     run, gate = item.run, item.gate
     blocks: list[Block] = [context(words_above)] if words_above else []
-    blocks += [row(title(run)), context(" · ".join(_who(run, gate))), context(" · ".join(_which(run, gate)))]
+    blocks += [
+        rich(line(piece(title(run), bold=True))),
+        context(" · ".join(_who(run, gate))),
+        context(" · ".join(_which(run, gate))),
+    ]
     if run.doc.external_id:
         blocks.append(note(words.EXTERNAL_ID + cut(visible(run.doc.external_id), EXTERNAL_BYTES)))
     blocks.append(divider())

@@ -24,8 +24,8 @@ CHUNK_BYTES: Final = 2800
 PAGE_BYTES: Final = 22_400
 PAGE_BLOCKS: Final = 80
 """Of the 100 that a view may have: the others are for what stands around the passages."""
-
-
+BOLD_BYTES: Final = 400
+"""A longer question is no heading, and is set as a text."""
 MODAL_BYTES: Final = 200_000
 """Of a call's arguments so many bytes are read in a modal, nine pages; longer ones stand in a file."""
 
@@ -97,7 +97,12 @@ def _of_field(number: int, field: FormField) -> Iterator[Passage]:
 
 
 def _of_question(question: Question) -> Iterator[Passage]:
-    yield Passage(Style.TITLE, f"{visible(question.header)}: {visible(question.question)}")
+    header, asked = visible(question.header), visible(question.question)
+    if size(asked) <= BOLD_BYTES:
+        yield Passage(Style.TITLE, f"{header}: {asked}")
+    else:
+        yield Passage(Style.TITLE, f"{header}:")
+        yield Passage(Style.TEXT, asked)
     for number, choice in enumerate(question.options, start=1):
         yield Passage(Style.TITLE, f"{number}. {visible(choice.label)}")
         yield Passage(Style.TEXT, visible(choice.description))

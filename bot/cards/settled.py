@@ -22,6 +22,7 @@ REASONS = 3
 REASON_BYTES = 120
 """What one of several reasons gets at least, with the name in front."""
 NAME_BYTES = 80
+LABEL_BYTES = 16
 
 
 def settled_blocks(gate: Gate, budget: int) -> list[Block]:
@@ -89,12 +90,18 @@ def _reasons(gate: Gate, budget: int) -> list[Block]:
     if said:
         share = budget // len(said) - NAME_BYTES
         return [_said(vote, share, named=len(decision.votes) > 1) for vote in said]
-    return [line(piece(shown(decision.detail, budget), italic=True))] if decision.detail else []
+    if not decision.detail:
+        return []
+    return [line(_because(), piece(shown(decision.detail, budget - LABEL_BYTES), italic=True))]
 
 
 def _said(vote: Vote, budget: int, *, named: bool) -> Block:
-    who = [person(vote.by), piece(": ")] if named else [piece(f"{words.REASON}: ")]
+    who = [person(vote.by), piece(": ")] if named else [_because()]
     return line(*who, piece(shown(vote.comment or "", budget), italic=True))
+
+
+def _because() -> Block:
+    return piece(f"{words.REASON}: ")
 
 
 def settled_line(gate: Gate) -> str:

@@ -134,13 +134,13 @@ def uncut(text: str, seen: str) -> bool:
 
 
 def chunks(text: str, most: int) -> list[str]:
-    """The whole text in pieces of at most ``most`` bytes, cut at line ends where that wastes little."""
+    """The whole text in pieces of at most ``most`` bytes, cut behind lines, else words, where that wastes little."""
     found, start = [], 0
     while start < len(text):
         piece = _head(text[start : start + most], most, size) or text[start]
-        line_end = piece.rfind("\n") + 1
-        if start + len(piece) < len(text) and line_end > len(piece) // 2:
-            piece = piece[:line_end]
+        if start + len(piece) < len(text):
+            ends = (piece.rfind(end) + 1 for end in ("\n", " "))
+            piece = piece[: next((end for end in ends if end > len(piece) // 2), len(piece))]
         found.append(piece)
         start += len(piece)
     return found

@@ -23,6 +23,7 @@ from core.policy import Person, is_among
 from core.runs import Run
 from core.shown import shown_run
 from core.store.indexes import name_for, names_for, thread_name
+from core.waiting import may_wait_for
 
 SHOWN: Final = 10
 """How many gates make a page."""
@@ -291,7 +292,11 @@ class Inbox:
             for task in late:
                 task.cancel()
         urls = [self._links.get((card.channel, card.ts)) if card else None for card in cards]
-        return tuple(Waiting(run, gate, url) for (run, gate), url in zip(shown, urls, strict=True))
+        home_of, admins = self._engine.home_of, self._engine.admins
+        theirs = [may_wait_for(run, gate, person, home=home_of(run), admins=admins) for run, gate in found]
+        return tuple(
+            Waiting(run, gate, url, mine) for (run, gate), url, mine in zip(shown, urls, theirs, strict=True)
+        )
 
     def _shown(self, run: Run, gate: Gate) -> tuple[Run, Gate]:
         seen = shown_run(run, self._engine.redaction)

@@ -223,7 +223,7 @@ def _at_fields(wrong: InvalidDecision, fields: Mapping[str, Any]) -> dict[str, s
     for item in wrong.errors if fields else ():
         block, rest = _field_of(gate, item["loc"], fields)
         said = problem(item["msg"])
-        found.setdefault(block, []).append(f"{at(rest)}: {said}" if rest else said)
+        found.setdefault(block, []).append(f"{at(rest)}: {said}" if rest else said[:1].upper() + said[1:])
     return {block: cut(visible("; ".join(said)), ERROR_CHARS, len) for block, said in found.items()}
 
 

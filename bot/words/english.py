@@ -411,7 +411,7 @@ RESPONSE_TITLE: Final = "General response"
 RESPONSE_LABEL: Final = "Your response to the whole request"
 RESPONSE_HINT: Final = "It goes to the agent instead of picks, or beside those you have made."
 DECLINE_TITLE: Final = "Decline to answer"
-DECLINE_LABEL: Final = "Why (if you like to say)"
+DECLINE_LABEL: Final = "Why"
 DECLINE_TEXT: Final = "The agent is told that you declined. It gets no answer."
 REASON_TITLE: Final = "Reject with reason"
 REASON_LABEL: Final = "Reason"
@@ -482,7 +482,7 @@ LIST_TITLES: Final[Mapping[str, str]] = {
     "decided": "What you decided",
     "undeliverable": "Undeliverable",
     "dead": "Not taken up",
-    "overview": "How much there is",
+    "overview": "Overview",
 }
 FILTERS: Final[Mapping[str, str]] = {
     "all": "Everything open",
@@ -514,22 +514,23 @@ LIST_EMPTY_UNSURE: Final = (
     "Nothing was found that waits for you, but askgate could not check all of it. Try again in a minute."
 )
 HELP: Final = """*What waits*
-• `/gates` or `/gates list` what is waiting for you (admins see all of it)
-• `/gates list mine`, `channel`, `expiring`, `asked`, `decided` or `host:NAME`
-• `/gates show ID` all about one gate; a beginning of the ID will do
-• `/gates decide ID` answer, approve or reject it right here
-• `/gates delegate ID @somebody` if you are named for it: let them decide in your stead
+• `/gates` or `/gates list`: what is waiting for you (for admins: all that waits)
+• `/gates list mine`, `channel`, `expiring`, `asked`, `decided` or `host:NAME`: other lists
+• `/gates show ID`: all about one gate; the beginning of the ID will do
+• `/gates decide ID`: answer, approve or reject it right here
+• `/gates delegate ID @somebody`: let them decide in your stead, if you are named for it
 *Agents that can be talked with here*
-• `/gates new TEXT` begin a conversation; mention me in a thread, or write to me, to go on
-• `/gates stop` end yours; so does `stop` in its thread, with a mention of me
+• `/gates new TEXT`: begin a conversation; mention me in a thread, or write to me, to go on
+• `/gates stop`: end yours; so does `stop` in its thread, with a mention of me
 *For admins*
-• `/gates extend ID 2h` put its deadline off
-• `/gates reassign ID @somebody` let others decide it: people, user groups, `channel`
-• `/gates cancel ID [reason]` end it; with a run's ID all that is open there
-• `/gates resend ID` send its card again, at the end of its conversation
-• `/gates stats` how much there is; `/gates list undeliverable` or `dead` what went wrong
+• `/gates extend ID 2h`: put its deadline off
+• `/gates reassign ID @somebody`: let others decide it: people, user groups, `channel`
+• `/gates cancel ID [reason]`: end it; with a run's ID, all that is open there
+• `/gates resend ID`: send its card again, at the end of its conversation
+• `/gates stats`: how much there is
+• `/gates list undeliverable` or `dead`: what went wrong
 `/gates help` shows this."""
-OPEN_CARD: Final = "Open"
+OPEN_CARD: Final = "Go to the card"
 DECIDE: Final = "Decide…"
 DETAILS: Final = "Details…"
 BACK: Final = "Show the list"
@@ -537,6 +538,7 @@ REFRESH: Final = "Refresh"
 LOADING: Final = "Looking…"
 GATE_TITLE: Final = "One gate"
 EXTERNAL_ID: Final = "External id: "
+WHY: Final = "Why: "
 MANAGE: Final[Mapping[str, str]] = {
     "extend": "Extend…",
     "reassign": "Reassign…",
@@ -547,7 +549,7 @@ REQUEUE: Final = "Hand out again"
 REQUEUED: Final = "It is handed out to its host again, with the same decisions."
 MOVED: Final = "This was sent again: the card stands further down."
 RESENT: Final = "The card is sent again, and the old one taken away."
-STATS_TITLE: Final = "How much there is"
+STATS_TITLE: Final = "Overview"
 ADMINS_ONLY: Final = "Only askgate's admins may do this. Nothing was changed."
 CANNOT_VERIFY_ADMIN: Final = "askgate cannot verify now whether you are an admin. Try again in a minute."
 NO_SUCH_GATE: Final = "There is no such gate for you. `/gates list` shows what there is."
@@ -571,7 +573,7 @@ CANCEL_TITLE: Final = "Cancel this gate?"
 CANCEL_TEXT: Final = (
     "The agent is told that it was cancelled. It gets no answer, and nobody else can give one."
 )
-CANCEL_LABEL: Final = "Why (if you like to say)"
+CANCEL_LABEL: Final = "Why"
 BACK_OUT: Final = "Back"
 DONE_TITLE: Final = "Done"
 
@@ -663,7 +665,9 @@ def count_undeliverable(count: int) -> str:
 
 
 def count_dead(count: int) -> str:
-    return f"*{count}* dead letter{'' if count == 1 else 's'}: not taken up by their hosts"
+    if count == 1:
+        return "*1* dead letter: not taken up by its host"
+    return f"*{count}* dead letters: not taken up by their hosts"
 
 
 # App Home

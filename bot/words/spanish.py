@@ -414,7 +414,7 @@ RESPONSE_TITLE: Final = "Respuesta general"
 RESPONSE_LABEL: Final = "Tu respuesta a toda la solicitud"
 RESPONSE_HINT: Final = "Le llega al agente en lugar de las opciones, o junto a las que hayas elegido."
 DECLINE_TITLE: Final = "Declinar la respuesta"
-DECLINE_LABEL: Final = "Por qué (si quieres decirlo)"
+DECLINE_LABEL: Final = "Por qué"
 DECLINE_TEXT: Final = "El agente sabrá que has declinado. No recibe ninguna respuesta."
 REASON_TITLE: Final = "Rechazar con motivo"
 REASON_LABEL: Final = "Motivo"
@@ -491,7 +491,7 @@ LIST_TITLES: Final[Mapping[str, str]] = {
     "decided": "Lo que has decidido",
     "undeliverable": "No entregado",
     "dead": "No recogido",
-    "overview": "Cuánto hay",
+    "overview": "Resumen",
 }
 FILTERS: Final[Mapping[str, str]] = {
     "all": "Todo lo pendiente",
@@ -526,22 +526,23 @@ LIST_EMPTY_UNSURE: Final = (
     " Inténtalo de nuevo en un minuto."
 )
 HELP: Final = """*Lo que espera*
-• `/gates` o `/gates list` lo que te está esperando (a los administradores, todo)
-• `/gates list mine`, `channel`, `expiring`, `asked`, `decided` o `host:NOMBRE`
-• `/gates show ID` todo sobre un gate; basta el comienzo del ID
-• `/gates decide ID` responderlo, aprobarlo o rechazarlo aquí mismo
-• `/gates delegate ID @alguien` si te nombran a ti: que decida esa persona en tu lugar
+• `/gates` o `/gates list`: lo que te está esperando (a los administradores, todo)
+• `/gates list mine`, `channel`, `expiring`, `asked`, `decided` o `host:NOMBRE`: otras listas
+• `/gates show ID`: todo sobre un gate; basta el comienzo del ID
+• `/gates decide ID`: responderlo, aprobarlo o rechazarlo aquí mismo
+• `/gates delegate ID @alguien`: que decida esa persona en tu lugar, si te nombran a ti
 *Agentes con los que se puede hablar aquí*
-• `/gates new TEXTO` empezar una conversación; mencióname en un hilo, o escríbeme, para seguir
-• `/gates stop` terminar la tuya; también `stop` en su hilo, mencionándome
+• `/gates new TEXTO`: empezar una conversación; mencióname en un hilo, o escríbeme, para seguir
+• `/gates stop`: terminar la tuya; también `stop` en su hilo, mencionándome
 *Para administradores*
-• `/gates extend ID 2h` aplazar el plazo
-• `/gates reassign ID @alguien` que decidan otros: personas, grupos de usuarios, `channel`
-• `/gates cancel ID [motivo]` cancelarlo; con el ID de un run, todo lo pendiente en él
-• `/gates resend ID` volver a enviar su tarjeta, al final de la conversación
-• `/gates stats` cuánto hay; `/gates list undeliverable` o `dead` lo que ha fallado
+• `/gates extend ID 2h`: aplazar el plazo
+• `/gates reassign ID @alguien`: que decidan otros: personas, grupos de usuarios, `channel`
+• `/gates cancel ID [motivo]`: cancelarlo; con el ID de un run, todo lo pendiente en él
+• `/gates resend ID`: volver a enviar su tarjeta, al final de la conversación
+• `/gates stats`: cuánto hay
+• `/gates list undeliverable` o `dead`: lo que ha fallado
 `/gates help` muestra esto."""
-OPEN_CARD: Final = "Abrir"
+OPEN_CARD: Final = "Ir a la tarjeta"
 DECIDE: Final = "Decidir…"
 DETAILS: Final = "Detalles…"
 BACK: Final = "Ver la lista"
@@ -549,6 +550,7 @@ REFRESH: Final = "Actualizar"
 LOADING: Final = "Buscando…"
 GATE_TITLE: Final = "Un gate"
 EXTERNAL_ID: Final = "Id externo: "
+WHY: Final = "Por qué: "
 MANAGE: Final[Mapping[str, str]] = {
     "extend": "Aplazar…",
     "reassign": "Reasignar…",
@@ -559,7 +561,7 @@ REQUEUE: Final = "Volver a entregar"
 REQUEUED: Final = "Se vuelve a entregar a su host, con las mismas decisiones."
 MOVED: Final = "Se ha vuelto a enviar: la tarjeta está más abajo."
 RESENT: Final = "La tarjeta se vuelve a enviar, y la anterior se retira."
-STATS_TITLE: Final = "Cuánto hay"
+STATS_TITLE: Final = "Resumen"
 ADMINS_ONLY: Final = "Esto solo pueden hacerlo los administradores de askgate. No se ha cambiado nada."
 CANNOT_VERIFY_ADMIN: Final = (
     "askgate no puede comprobar ahora si eres administrador. Inténtalo de nuevo en un minuto."
@@ -589,7 +591,7 @@ CANCEL_TITLE: Final = "¿Cancelar este gate?"
 CANCEL_TEXT: Final = (
     "Se avisa al agente de que se ha cancelado. No recibe respuesta, y nadie más puede darla."
 )
-CANCEL_LABEL: Final = "Por qué (si quieres decirlo)"
+CANCEL_LABEL: Final = "Por qué"
 BACK_OUT: Final = "Volver"
 DONE_TITLE: Final = "Hecho"
 

@@ -121,7 +121,7 @@ async def test_the_editor_asks_for_the_reason_that_the_policy_wants(world: World
     run = await world.api.open(editable(world, reason="always"))
     await world.ana.click("Edit arguments", message=await world.card(run))
     await world.ana.fill({words.EDIT_LABEL: '{"path": "/tmp/b"}', words.REASON_LABEL: "  "})
-    assert (await world.ana.submit()).errors == {words.REASON_LABEL: "the policy wants a reason"}
+    assert (await world.ana.submit()).errors == {words.REASON_LABEL: "The policy wants a reason"}
     await world.ana.fill({words.REASON_LABEL: "the other one is in use"})
     assert (await world.ana.submit()).modal is None
     assert (await result(world, run))["comment"] == "the other one is in use"

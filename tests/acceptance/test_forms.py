@@ -97,11 +97,11 @@ async def test_what_does_not_fit_is_said_at_its_field_and_the_form_stays_open(wo
     )
     wrong = await world.ana.submit()
     assert wrong.errors == {
-        "City": "this is required",
-        "Mail": "wanted an e-mail address",
-        "Day": "wanted a date such as 2026-01-31",
-        "Code": "wanted at least 4 characters",
-        "Extras": "wanted at least 2",
+        "City": "This is required",
+        "Mail": "Wanted an e-mail address",
+        "Day": "Wanted a date such as 2026-01-31",
+        "Code": "Wanted at least 4 characters",
+        "Extras": "Wanted at least 2",
     }
     await world.ana.fill({"Number": "9999999999999999"})
     assert (await world.ana.submit()).errors == {"Number": words.NO_NUMBER}

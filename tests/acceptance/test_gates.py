@@ -96,6 +96,15 @@ async def test_lists_of_a_host_of_a_channel_of_mine_and_of_what_expires_first(wo
     assert "Late?" not in decided
 
 
+async def test_only_what_may_wait_for_who_reads_is_offered_to_be_decided(world: World) -> None:
+    await open_for(world, "ben", title="For Ben", requester=person(world, "ana"))
+    await world.api.open(in_ops(world, ask("For all?"), requester=person(world, "ana"), timeout_s=600))
+    assert (await gates(world, "ana", "list asked")).count(words.DECIDE) == 1
+    assert (await gates(world, "ben")).count(words.DECIDE) == 2
+    all_of_it = await gates(world, "dan")
+    assert (all_of_it.count(words.DECIDE), all_of_it.count(words.DETAILS)) == (1, 1)
+
+
 def person(world: World, name: str) -> Json:
     return {"team": "T0LOCAL", "user": world.ids[name]}
 
@@ -289,10 +298,10 @@ async def test_admins_see_how_much_there_is_and_hand_out_dead_letters_again(http
     shown = await gates(world, "dan", "stats")
     assert "1 run waits for people" in shown
     assert "1 of them expires within an hour" in shown
-    assert "1 dead letter: not taken up by their hosts" in shown
+    assert "1 dead letter: not taken up by its host" in shown
     await world.dan.click(words.FILTERS["dead"], message=newest(world, "dan"))
     listed = world.dan.text(newest(world, "dan"))
-    assert "no *such* tool" in listed
+    assert "Why: no *such* tool" in listed
     assert gone["id"] not in listed
     await world.dan.click(words.REQUEUE, message=newest(world, "dan"))
     await world.told("dan", words.REQUEUED, channel=world.lobby)

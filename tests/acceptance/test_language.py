@@ -67,7 +67,7 @@ async def test_what_is_wrong_in_a_form_is_said_at_its_field(spanish: World) -> N
     await spanish.shows(run, "Formulario por rellenar: Reserva", "Correo (obligatorio)")
     await spanish.ana.click("Responder en un formulario", message=await spanish.card(run))
     await spanish.ana.fill({"Correo": "nadie", "Plazas": "7"})
-    assert (await spanish.ana.submit()).errors == {"Correo": "se esperaba una dirección de correo"}
+    assert (await spanish.ana.submit()).errors == {"Correo": "Se esperaba una dirección de correo"}
     await spanish.ana.fill({"Correo": "ana@example.com"})
     assert (await spanish.ana.submit()).modal is None
     assert (await spanish.api.settled(run))["calls"]["form"]["value"] == {

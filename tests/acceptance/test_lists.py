@@ -40,7 +40,7 @@ async def test_gates_lists_for_each_what_they_may_decide_and_for_admins_all(worl
     assert "for_admins" not in ana
     assert "Which colour?" in ben
     assert "for_ana" not in ben
-    assert eve.startswith(f"{words.LIST_TITLES['all']}\n{words.EMPTY['all']}\n")
+    assert eve.startswith(f"{words.LIST_TITLES['mine']}\n{words.EMPTY['mine']}\n")
     assert all(text in dan for text in ("Paint", "Which colour?", "for_ana", "for_admins"))
     assert all(run["gates"][0]["id"] in dan for run in runs)
     assert [m for m in world.slack.messages(world.lobby) if m["user"] == world.slack.app.bot_user] == []

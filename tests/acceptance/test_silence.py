@@ -50,7 +50,7 @@ async def test_a_cancelled_run_says_so_on_the_card_and_names_nobody(world: World
     assert (call["status"], call["outcome"], call["by"]) == ("failed", "cancelled", [])
     assert call["message"] == "Cancelled: The job was stopped"
     assert (allowed["action"], allowed["outcome"]) == ("deny", "cancelled")
-    text = await world.shows(run, "Cancelled", "The job was stopped")
+    text = await world.shows(run, "Cancelled", "Reason: The job was stopped")
     assert "@" not in text
     assert world.buttons(run) == []
     await world.ana.click("Focused", message=stale)

@@ -17,7 +17,7 @@ async def test_the_shortcut_opens_what_waits_and_it_is_decided_there(world: Worl
     run, _ = await open_for(world, "ana")
     result = await world.ana.shortcut("Gates")
     shown = world.ana.text(front(result))
-    assert words.LIST_TITLES["all"] in shown
+    assert words.LIST_TITLES["mine"] in shown
     assert "delete_file" in shown
     await world.ana.click("Decide")
     assert "/tmp/old.log" in world.ana.text(world.ana.modal or {})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from bot.sandbox.slack import LocalSlack
 from tests.browser.conftest import Desk
@@ -393,6 +395,28 @@ async def test_home_and_direct_messages_open_from_the_sidebar(page: Page, desk: 
     await page.get_by_label("You are").select_option("Ben")
     await expect(page.get_by_role("heading", name="Ana")).to_be_visible()
     await expect(page.get_by_role("log").get_by_text("lunch?")).to_be_visible()
+
+
+async def test_who_acts_can_be_changed_while_what_the_last_one_sees_is_still_on_its_way(
+    page: Page, desk: Desk
+) -> None:
+    await opened(page, desk)
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        asked.set()
+        await answered.wait()
+        await route.continue_()
+
+    await page.route(re.compile(rf"/ui/state\?.*{desk.ana}"), hold, times=1)
+    await desk.post({"type": "section", "text": plain("news")})
+    await asyncio.wait_for(asked.wait(), 5)
+    await page.evaluate(f"location.hash = '#as={desk.ben}&in={desk.channel}'")
+    answered.set()
+    await expect(page.get_by_label("You are")).to_have_value(desk.ben)
+    assert f"as={desk.ben}" in page.url
+    await desk.post({"type": "section", "text": plain("more news")})
+    await expect(page.get_by_text("more news")).to_be_visible()
 
 
 async def test_a_permanent_link_leads_to_its_message(page: Page, desk: Desk) -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Page, expect
 from redis.asyncio import Redis
 
 from tests.acceptance.world import World, world_in
+from tests.browser.screen import OUT, Json, Screen
 from tests.runs import approval, ask, body, form_call, option, question_call
-
-Json = dict[str, Any]
-OUT = Path(__file__).parent / "out"
 
 
 @pytest.fixture
@@ -22,37 +19,6 @@ async def world(redis_url: str, redis: Redis, tmp_path: Path) -> AsyncIterator[W
     async with world_in("http", redis_url, tmp_path) as found:
         await found.start()
         yield found
-
-
-class Screen:
-    """One person's page, and pictures of it."""
-
-    def __init__(self, page: Page, world: World) -> None:
-        self.page = page
-        self.world = world
-
-    async def leave(self) -> None:
-        """Close what is open, and take the mouse away."""
-        for _ in range(2):
-            await self.page.keyboard.press("Escape")
-        await self.page.mouse.move(1, 1)
-
-    async def enter(self, name: str = "ana") -> None:
-        await self.page.goto(f"{self.world.slack.url}/#as={self.world.ids[name]}&in={self.world.ops}")
-        await expect(self.page.get_by_role("heading", name="ops")).to_be_visible()
-
-    async def open(self, body: Json, title: str) -> tuple[Json, Locator]:
-        """Open a run, and wait for its card on the page."""
-        run = await self.world.api.open({**body, "title": title, "place": {"channel": self.world.ops}})
-        card = self.page.locator("article", has=self.page.get_by_role("heading", name=title))
-        await expect(card).to_be_visible()
-        return run, card
-
-    async def keep(self, what: Locator, name: str) -> None:
-        OUT.mkdir(exist_ok=True)
-        await self.page.mouse.move(1, 1)
-        await what.scroll_into_view_if_needed()
-        await what.screenshot(path=OUT / f"{name}.png")
 
 
 ROTATION = [

@@ -119,7 +119,7 @@ ANSWERS = (
         "decline",
         lambda _: body([question_call("q")]),
         {"q": Ends("declined", by=("ana",), more={"message": "The user declined to answer: no time"})},
-        (Fill("ana", "Decline", {"Why (if you like to say)": "no time"}),),
+        (Fill("ana", "Decline", {"Why": "no time"}),),
     ),
     Ask(
         "custom",

@@ -77,6 +77,15 @@ def test_the_pages_of_a_question_hold_every_text_of_it_in_order(run: Run) -> Non
                     at = everything.index(visible(text), at) + len(visible(text))
 
 
+def test_a_short_question_is_a_heading_and_a_long_one_a_text() -> None:
+    for asked, heading in (("Why?", "Scope: Why?"), ("Why? " * 100, "Scope:")):
+        gate = stored(body([question_call("q", ask(asked.strip()))])).gates[0]
+        bold = [
+            found["text"] for found in objects(modals.full(gate, 0)) if found.get("style") == {"bold": True}
+        ]
+        assert bold == [heading, "1. Focused", "2. Broad"]
+
+
 @few
 @given(runs())
 def test_the_pages_of_a_form_hold_every_text_of_it_in_order(run: Run) -> None:

@@ -73,6 +73,11 @@ def test_a_long_text_is_cut_at_line_ends() -> None:
     assert all(piece.endswith("\n") for piece in pieces)
 
 
+def test_a_long_line_is_cut_between_words_and_a_long_word_where_it_must() -> None:
+    assert all(piece.endswith("words ") for piece in chunks("words " * 100, 100)[:-1])
+    assert [len(piece) for piece in chunks("w" * 250, 100)] == [100, 100, 50]
+
+
 @few
 @given(anything)
 def test_what_is_visible_hides_nothing_and_is_not_made_any_more_visible(text: str) -> None:

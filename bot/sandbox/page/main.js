@@ -93,7 +93,14 @@ function reload() {
       while (again) {
         again = false;
         const askedAt = performance.now();
-        learn(await fetchState(readPlace().as), askedAt);
+        const { as } = readPlace();
+        const state = await fetchState(as);
+        if (readPlace().as !== as) {
+          // somebody else acts by now: what this one sees must not lead the page back to them
+          again = true;
+          continue;
+        }
+        learn(state, askedAt);
         render();
       }
     } finally {
@@ -152,7 +159,7 @@ window.addEventListener("hashchange", async () => {
   const before = shownPlace;
   shownPlace = readPlace();
   const { as, in: where } = shownPlace;
-  if (world.state && as && as !== world.state.you && people().some((user) => user.id === as)) await enter();
+  if (world.state && as && as !== following && people().some((user) => user.id === as)) await enter();
   else if (world.state && where !== "home" && !channelOf(where)) await reloadSafely();
   else render();
   focusAfter(before);
