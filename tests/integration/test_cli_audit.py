@@ -140,7 +140,7 @@ async def test_an_export_can_be_verified_without_a_store(
     # from any place on, it still holds
     file.write_text("".join(export.splitlines(keepends=True)[7:]))
     assert (await bare_shell("audit", "verify", str(file))).err.startswith("9 events in ")
-    file.write_text(export.replace('"key": "ci"', '"key": "ic"', 1))
+    file.write_text(export.replace('"key":"ci"', '"key":"ic"', 1))
     said = await bare_shell("audit", "verify", str(file))
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith("askgate: Line ")
