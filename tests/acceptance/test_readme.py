@@ -32,7 +32,10 @@ PAPERS = [
 ]
 KEY = "agent-secret-0123456789"
 DEMO = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[embedded]' && .venv/bin/askgate demo"
-TESTS = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[embedded,test]' && .venv/bin/pytest"
+TESTS = (
+    "python3 -m venv .venv && .venv/bin/pip install -q -e '.[embedded,test]'"
+    " && .venv/bin/pytest -n auto --dist loadfile"
+)
 
 
 def agent_of_the_readme() -> str:
@@ -74,7 +77,7 @@ def test_both_commands_stand_there_each_on_one_line() -> None:
     lines = [line.strip() for line in README.splitlines()]
     assert lines.count(DEMO) == 1
     assert lines.count(TESTS) == 1
-    assert "grep -E '^ *python3 -m venv .*pytest$' README.md" in (ROOT / ".ci" / "run").read_text()
+    assert "grep -E '^ *python3 -m venv .*pytest .*$' README.md" in (ROOT / ".ci" / "run").read_text()
 
 
 async def test_the_agent_of_the_readme_gets_what_a_person_clicks(slack: LocalSlack, service: Service) -> None:
