@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import traceback
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import structlog
+from pydantic import ValidationError
 
 from core.agenda import TryAgain
 from core.engine import ResumeEngine
@@ -32,7 +35,8 @@ from core.hosts.base import (
 from core.policy import Key
 from core.requests import RunRequest
 from core.resumes import Resume
-from core.runs import Run, RunStatus
+from core.runs import Run
+from core.strictjson import at
 
 log = structlog.get_logger(__name__)
 
@@ -44,6 +48,8 @@ AT_ONCE = 20
 FIRST_RETRY_S, LAST_RETRY_S = 5.0, 900.0
 FOLLOW_S = 1.0
 """How soon after a resume it is looked at what came of it; then with the agenda's backoff."""
+RECONCILE_MS = 60_000
+"""How often all that is open is compared with what waits: another process may have opened what this one never saw."""
 FIRST_REST_S, LAST_REST_S = 1.0, 30.0
 """How long to rest after a watch that failed: twice as long each time."""
 
@@ -61,7 +67,7 @@ class Desk:
         self._told: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._resuming: set[asyncio.Task[None]] = set()
-        self._reconciled: set[str] = set()
+        self._reconciled: dict[str, int] = {}
         self.problem: str | None = None
 
     def start(self) -> None:
@@ -95,10 +101,10 @@ class Desk:
                     self.problem, rest_s = None, FIRST_REST_S
             except StoreUnavailable:
                 log.warning("host.store_away", host=self._host.name)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  # whatever it is, the host is watched again
                 # the texts of foreign errors may show a URL with a secret in it
                 self.problem = type(error).__name__
-                log.warning("host.unreachable", host=self._host.name, error=self.problem, exc_info=error)
+                log.warning("host.unreachable", host=self._host.name, error=self.problem, at=_where(error))
             await asyncio.sleep(rest_s * random.uniform(0.8, 1.2))  # noqa: S311  # jitter is no secret
             rest_s = min(2 * rest_s, LAST_REST_S)
 
@@ -108,8 +114,9 @@ class Desk:
                 if seen.external_id not in self._opened:
                     await self.open(seen)
             case Gone():
-                if run_id := self._opened.pop(seen.external_id, None):
+                if run_id := self._opened.get(seen.external_id):
                     await self._engine.supersede(run_id, seen.reason)
+                    self._opened.pop(seen.external_id, None)
             case Present():
                 await self._close_missing(seen)
 
@@ -120,8 +127,12 @@ class Desk:
             run = await self._adopt(request, wait.external_id)
         except StoreUnavailable:
             raise
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            self._tell_once(wait.external_id, f"{at(first['loc'])}: {first['msg']}")
+            return
         except (AskgateError, Undescribable) as error:
-            self._tell_once(wait.external_id, error)
+            self._tell_once(wait.external_id, str(error))
             return
         self._opened[wait.external_id] = run.id
 
@@ -135,15 +146,15 @@ class Desk:
     async def _adopt(self, request: RunRequest, external_id: str) -> Run:
         """The run of a wait; another one if it was taken for gone, and yet is there."""
         run, again = await self._engine.adopt(request, key=external_id), 1
-        while run.status is RunStatus.LOST and any(g.status == Outcome.SUPERSEDED for g in run.gates):
+        while not run.open and any(g.status == Outcome.SUPERSEDED for g in run.gates):
             again += 1
             run = await self._engine.adopt(request, key=f"{external_id} {again}")
         return run
 
-    def _tell_once(self, external_id: str, error: Exception) -> None:
+    def _tell_once(self, external_id: str, error: str) -> None:
         if external_id not in self._told:
             self._told.add(external_id)
-            log.error("host.not_opened", host=self._host.name, external_id=external_id, error=str(error))
+            log.error("host.not_opened", host=self._host.name, external_id=external_id, error=error)
 
     async def _close_missing(self, present: Present) -> None:
         """Supersede the runs of this host that it no longer waits for, whoever opened them."""
@@ -153,7 +164,8 @@ class Desk:
 
         gone = [external_id for external_id in self._opened if missing(external_id)]
         self._told = {external_id for external_id in self._told if not missing(external_id)}
-        if present.prefix in self._reconciled and not gone:
+        now_ms = self._engine.store.clock.now_ms()
+        if not gone and now_ms < self._reconciled.get(present.prefix, 0) + RECONCILE_MS:
             return
         kept: dict[str, str] = {}
         async for run in self._open_runs():
@@ -166,7 +178,7 @@ class Desk:
                 kept[external_id] = run.id
             else:
                 await self._engine.supersede(run.id, reason)
-        self._reconciled.add(present.prefix)
+        self._reconciled[present.prefix] = now_ms
         for external_id in gone:
             self._opened.pop(external_id, None)
         self._opened.update(kept)
@@ -197,6 +209,10 @@ class Desk:
                 log.warning("host.store_away", host=self._host.name)
                 await asyncio.sleep(FIRST_REST_S)
                 continue
+            except Exception as error:
+                log.error("host.claim_failed", host=self._host.name, exc_info=error)
+                await asyncio.sleep(LAST_REST_S)
+                continue
             for resume in claimed:
                 task = asyncio.create_task(self._resume(resume), name=f"resume {resume.run.id}")
                 self._resuming.add(task)
@@ -217,8 +233,11 @@ class Desk:
                 return await self._host.resume(resume)
         except TimeoutError:
             return Reply(Word.RETRYABLE, f"no answer within {RESUME_S:g} s")
-        except Exception as error:
-            log.error("host.resume_failed", host=self._host.name, run=resume.run.id, exc_info=error)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the run is tried again
+            name = type(error).__name__
+            log.error(
+                "host.resume_failed", host=self._host.name, run=resume.run.id, error=name, at=_where(error)
+            )
             return Reply(Word.RETRYABLE, f"the adapter failed ({type(error).__name__})")
 
     async def _end(self, resume: Resume, reply: Reply) -> None:
@@ -268,6 +287,12 @@ class Desk:
         if any(gate.decision and gate.decision.by for gate in run.gates):
             with contextlib.suppress(NotFailed):  # somebody had it decided again meanwhile
                 await letters.reopen(run.id, by=self._by, via="host")
+
+
+def _where(error: BaseException) -> str:
+    """Where an error came from. Its text may show what people or agents wrote, or a URL with a secret in it."""
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    return " > ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
 
 
 def _retry_in_s(tries: int) -> float:

@@ -57,6 +57,7 @@ class Life:
     doom: int | None
     met: Path
     born: list[ForkServerProcess] = field(default_factory=list)
+    struck: bool = False
 
     def keep_alive(self) -> None:
         """Start a process if none lives."""
@@ -68,12 +69,9 @@ class Life:
             process.start()
             self.born.append(process)
 
-    @property
-    def struck(self) -> bool:
-        return self.born[0].exitcode == -signal.SIGKILL
-
     def end(self) -> list[str]:
-        """End them all. Returns the moments that there were."""
+        """End them all, and note whether the first died before. Returns the moments that there were."""
+        self.struck = bool(self.born) and not self.born[0].is_alive()
         for process in self.born:
             if process.is_alive() and process.pid:
                 os.kill(process.pid, signal.SIGKILL)
@@ -97,6 +95,7 @@ async def scene(engine: ResumeEngine, url: str, victim: Victim, doom: int | None
             heard = sorted([await victim.heard(handle) for handle in handles])
     finally:
         moments = life.end()
+    assert life.struck == (doom is not None and doom <= len(moments)), f"doom {doom} of {len(moments)}"
     where = f"doom {doom}: {moments[doom - 1] if doom and doom <= len(moments) else 'never'}"
     assert heard == [[False], [True]], where
     runs = [run for run in await runs_of(engine, victim) if run.id not in before]

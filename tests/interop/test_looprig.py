@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from core.engine import ResumeEngine
-from core.errors import InvalidDecision
+from core.errors import InvalidDecision, StoreUnavailable
 from core.gates import Action, Kind, Outcome
 from core.hosts.config import LooprigConfig
 from core.hosts.desk import Desk
@@ -317,3 +317,77 @@ async def test_where_a_link_leads_is_its_origin_alone(
         await engine.decide(gate.id, Action.ACCEPT, by=ANA, via="slack")
         await eventually(lambda: bool(session.heard))
     assert session.heard[0][1:] == ("accept", {})
+
+
+@pytest.mark.parametrize("which", ["adopt", "supersede"])
+async def test_what_a_store_that_was_away_could_not_take_is_told_again(
+    engine: ResumeEngine, looprig: Looprig, found: Found, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    monkeypatch.setattr("core.hosts.desk.FIRST_REST_S", 0.05)
+    away = [StoreUnavailable()]
+    real = getattr(ResumeEngine, which)
+
+    async def once(self: ResumeEngine, *args: Any, **more: Any) -> Any:
+        if away:
+            raise away.pop()
+        return await real(self, *args, **more)
+
+    monkeypatch.setattr(ResumeEngine, which, once)
+    session = looprig.session()
+    gate_id = session.open(ask_user("Its name?"))
+    async with served(engine, looprig, "serve"):
+        await found(1)
+        session.resolve(gate_id, "answer")
+        await found(1, RunStatus.LOST)
+    assert not away
+
+
+async def test_always_is_not_offered_where_it_takes_two(
+    engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str
+) -> None:
+    looprig.session().open(permission())
+    async with served(engine, looprig, dialect, approvers=["U1", "U2"], quorum=2):
+        [run] = await found()
+    assert run.gates[0].doc.offered == (Action.APPROVE, Action.DENY)
+
+
+async def test_what_cannot_be_described_is_told_once_and_hides_nothing_else(
+    engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str
+) -> None:
+    session = looprig.session()
+    session.open(form({"name": "a", "kind": "text", "label": "x" * 8192}, controls=("accept",)))
+    session.gates[next(iter(session.gates))]["prompt"]["title"] = "x" * (1 << 20)  # more than a state holds
+    session.open(ask_user("Its name?"))
+    async with served(engine, looprig, dialect):
+        [run] = await found()
+    assert "Its name?" in run.gates[0].doc.model_dump_json()
+
+
+async def test_the_text_behind_other_is_sent_although_the_reply_to_the_answer_was_lost(
+    engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.hosts.desk.FIRST_RETRY_S", 0.1)
+    session = looprig.session()
+    session.open(ask_user("Which scope?", "Focused", "Broad"))
+    async with served(engine, looprig, dialect):
+        [run] = await found()
+        looprig.faults["POST gates"] = ["lose the reply"]
+        values = {"answer": "other", "text": "Half"}
+        await engine.decide(run.gates[0].id, Action.ACCEPT, by=ANA, via="slack", values=values)
+        await found(1, RunStatus.RESUMED)
+    assert (len(session.heard), session.said) == (1, ["Half"])
+
+
+async def test_a_deadline_of_our_own_is_said_to_looprig(
+    engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str
+) -> None:
+    session = looprig.session()
+    session.open(permission(timeout_s=3600))
+    async with served(engine, looprig, dialect, timeout_s=1):
+        await found()
+        async with asyncio.timeout(PATIENCE_S):
+            while not session.heard:  # the server's clock is a real one
+                async for _, run, _ in engine.gates(only_open=True):
+                    await engine.expire(run.id)
+                await asyncio.sleep(0.1)
+    assert session.heard[0][1] == "Deny"

@@ -241,3 +241,28 @@ async def test_a_server_that_is_away_is_a_problem_with_a_name(engine: ResumeEngi
             while desk.problem is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert desk.problem == "MotusError"
+
+
+async def test_an_unreadable_interrupt_closes_no_other_and_late_clicks_end_no_turn_that_went_on(
+    engine: ResumeEngine, motus: Motus, found: Found
+) -> None:
+    session = await motus.turn(first=APPROVAL, late={"type": 7}, after_s=1.0)
+    async with served(engine, motus):
+        await found()
+        good, dark = sorted(await found(2), key=lambda run: run.doc.created_at)
+        assert dark.gates[0].doc.tool_name == "cancel_turn"
+        await engine.decide(good.gates[0].id, Action.APPROVE, by=ANA, via="slack")
+        await found(1, RunStatus.RESUMED)
+        await engine.decide(dark.gates[0].id, Action.APPROVE, by=ANA, via="slack")
+        await found(2, RunStatus.RESUMED)
+    assert [s.id for s in await motus.client.sessions()] != [session]
+
+
+async def test_a_shape_shown_as_it_is_takes_any_object(
+    engine: ResumeEngine, motus: Motus, found: Found
+) -> None:
+    session = await motus.turn(in_turn=[{"type": "user_input", "questions": [7]}])
+    async with served(engine, motus):
+        [run] = await found()
+        await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values={"q0": 1})
+        assert await motus.heard(session) == [{"q0": 1}]

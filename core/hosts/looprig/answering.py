@@ -20,6 +20,9 @@ log = structlog.get_logger(__name__)
 
 Json = dict[str, Any]
 
+SAME_MS = 2_000
+"""Deadlines that are no further apart are one: ours are in whole seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -33,7 +36,8 @@ class Said:
 def describe(config: LooprigConfig, wait: Wait, now_ms: int) -> RunRequest:
     """One gate, one run with one gate, open no longer than looprig's own policy waits."""
     gate, deadline_ms, timeout_s = wait.facts["gate"], wait.facts["deadline_ms"], config.timeout_s
-    if deadline_ms is not None:
+    # a gate that was restored has no timer any more, though its time is over
+    if deadline_ms is not None and deadline_ms > now_ms:
         left_s = max(1, (deadline_ms - now_ms) // 1000)
         timeout_s = min(left_s, timeout_s or left_s)
     title = str((gate.get("prompt") or {}).get("title") or "").strip()
@@ -41,7 +45,7 @@ def describe(config: LooprigConfig, wait: Wait, now_ms: int) -> RunRequest:
         **{**config.asked, "timeout_s": timeout_s},
         external_id=wait.external_id,
         title=title if 0 < len(title) <= 150 else None,
-        pending=gates.pending(wait.facts),
+        pending=gates.pending(wait.facts, always=config.quorum == 1),
         state=json.dumps(wait.facts),
     )
 
@@ -55,8 +59,8 @@ async def answered(resume: Resume, say: Callable[[Resume, Json, Said], Awaitable
     result = next(result for category in results.values() for result in category.values())
     if result["outcome"] == "superseded":
         return Reply(Word.LOST, result.get("message") or result.get("reason"))
-    if result["outcome"] == "expired" and facts["deadline_ms"] is not None:
-        return APPLIED  # looprig answers by its own policy, and says so in its journal
+    if result["outcome"] == "expired" and _policy_answers(resume, facts):
+        return APPLIED  # and says so in its journal
     try:
         said = Said(*gates.answer(facts, result))
     except gates.NoWord:
@@ -69,6 +73,12 @@ async def answered(resume: Resume, say: Callable[[Resume, Json, Said], Awaitable
         return Reply(Word.REFUSED if lasting else Word.RETRYABLE, f"looprig: {error}")
     except LooprigError as error:
         return Reply(Word.RETRYABLE, f"looprig: {error}")
+
+
+def _policy_answers(resume: Resume, facts: Json) -> bool:
+    """Whether the time that is over is looprig's own, so that it answers by its own policy."""
+    deadline_ms = facts["deadline_ms"]
+    return deadline_ms is not None and abs(resume.run.gates[0].deadline - deadline_ms) <= SAME_MS
 
 
 async def follow_up(client: LooprigClient, session_id: str, text: str | None) -> None:

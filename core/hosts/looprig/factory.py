@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Final
 
+import structlog
+
 from core.clock import Clock
 from core.hosts.base import APPLIED, Present, Reply, Seen, Wait, Word
 from core.hosts.config import LooprigConfig
@@ -16,6 +18,8 @@ from core.hosts.looprig.client import Answered, Command, LooprigClient
 from core.hosts.looprig.fold import Closed, Fold
 from core.requests import RunRequest
 from core.resumes import Resume
+
+log = structlog.get_logger(__name__)
 
 OUTCOME_S: Final = 10.0
 """How long to wait for a command to be applied; after that it is asked for again, under the same id."""
@@ -44,15 +48,16 @@ class FactoryHost:
                 try:
                     found = await self._client.gates(session_id)
                 except Answered as error:
-                    if error.status != 404:
-                        raise
+                    # one session that cannot be read does not hide those behind it
+                    log.warning("looprig.session_away", session=session_id, error=str(error))
                     continue
                 waits = [
                     self._wait(session_id, item) for item in found if item.get("answerability") in WAITING
                 ]
                 for wait in waits:
                     yield wait
-                ids = frozenset(wait.external_id for wait in waits)
+                # also those that cannot be answered for now: their cards stay
+                ids = frozenset(f"{session_id}/{item['gate_id']}" for item in found if _lasts(item))
                 yield Present(ids, asked_ms, _why_gone, f"{session_id}/")
             await asyncio.sleep(self._config.poll_s)
 
@@ -85,6 +90,7 @@ class FactoryHost:
             if error.code in ("gate_resolved", "gate_expired"):
                 closed = await self._closed(session_id, gate_id)
                 if closed and closed.command_id == command_id:
+                    await follow_up(self._client, session_id, said.text)
                     return APPLIED
                 return Reply(
                     Word.LOST,
@@ -100,8 +106,11 @@ class FactoryHost:
             )
         if command.status != "applied":
             return Reply(Word.RETRYABLE, "the answer has not been applied yet")
+        # applied is also said of a command that came second: who won is who is named in the journal
         closed = await self._closed(session_id, gate_id)
-        if closed and closed.command_id != command_id:
+        if closed is None:
+            return Reply(Word.RETRYABLE, "the journal does not say yet what became of it")
+        if closed.command_id != command_id:
             return Reply(Word.LOST, closed.sentence)
         await follow_up(self._client, session_id, said.text)
         return APPLIED
@@ -120,6 +129,10 @@ class FactoryHost:
         async for seq, event in self._client.journal(session_id):
             fold.add(seq, event)
         return fold.closed.get(gate_id)
+
+
+def _lasts(item: Json) -> bool:
+    return item.get("answerability") not in ("submitted", "expired")
 
 
 async def _why_gone(_id: str) -> str:

@@ -29,13 +29,16 @@ class NoWord(Exception):
     """looprig has no word for this outcome: the gate waits on."""
 
 
-def pending(facts: Json) -> Pending:
-    """The one gate of a looprig gate. ``facts``: ``gate`` as its event has it, ``request`` of a permission or None."""
+def pending(facts: Json, *, always: bool = True) -> Pending:
+    """The one gate of a looprig gate. ``facts``: ``gate`` as its event has it, ``request`` of a permission or None.
+
+    ``always``: whether "Approve always" may be offered. It takes one person, so it goes with no quorum.
+    """
     gate = facts["gate"]
     try:
         match gate.get("kind"):
             case "harness.permission":
-                return _permission(gate, facts.get("request") or {})
+                return _permission(gate, facts.get("request") or {}, always)
             case "harness.ask_user":
                 return _ask_user(gate)
             case "harness.form":
@@ -104,7 +107,7 @@ def _prompt(gate: Json) -> Json:
     return prompt if isinstance(prompt, dict) else {}
 
 
-def _permission(gate: Json, request: Json) -> Pending:
+def _permission(gate: Json, request: Json, always: bool) -> Pending:
     body = str(_prompt(gate).get("body") or "")
     shown = {key: value for key, value in request.items() if key not in ("tool_name", "summary") and value}
     call: Json = {
@@ -116,7 +119,7 @@ def _permission(gate: Json, request: Json) -> Pending:
     }
     if call["reason"] is not None and len(call["reason"]) > MAX_COMMENT:
         call["args"] = {**shown, "summary": call.pop("reason")}
-    if APPROVE_ALWAYS in actions(gate):
+    if always and APPROVE_ALWAYS in actions(gate):
         call["always"] = _saves(request, body)
     return Pending.model_validate({"approvals": [call]})
 

@@ -49,6 +49,8 @@ class Follower:
                 await self._join()
             except LooprigError as error:
                 log.warning("looprig.session_away", session=self.session_id, error=str(error))
+            except Exception as error:  # noqa: BLE001  # an event that cannot be read must not end the following
+                log.error("looprig.session_unreadable", session=self.session_id, error=type(error).__name__)
             await asyncio.sleep(REJOIN_S)
 
     async def _join(self) -> None:
@@ -135,6 +137,9 @@ class LooprigHost:
 
     async def watch(self) -> AsyncIterator[Seen]:
         """Follow every session, and look now and then for further ones. Raises LooprigError."""
+        # afresh, so that what was told and could not be dealt with is told again
+        await self._follow([])
+        self._out = asyncio.Queue()
         while True:
             await self._follow(await self._client.sessions())
             until = asyncio.get_running_loop().time() + self._config.poll_s
@@ -171,7 +176,10 @@ class LooprigHost:
         session_id, gate_id = facts["session_id"], facts["gate"]["id"]
         fold = await self._folded(session_id)
         if gate_id not in fold.open:
-            return _moved_on(resume, fold, gate_id, said.action)
+            reply = _moved_on(resume, fold, gate_id, said.action)
+            if reply is APPLIED:  # by a try that ended before the text was sent
+                await follow_up(self._client, session_id, said.text)
+            return reply
         try:
             await self._client.respond(session_id, gate_id, said.action, said.values)
         except Answered as error:

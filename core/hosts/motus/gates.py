@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from core.forms import FormRequest
 from core.gates import QUESTION_TOOL
 from core.questions import AskUserQuestion
 from core.requests import Pending
@@ -170,7 +171,7 @@ def _answers(payload: Json, result: Json) -> Json:
     asked = list(_asked(payload))
     if _is_question(asked):
         answers = given["answers"]
-    elif isinstance(given, dict) and asked and given.keys() <= {f"q{n}" for n in range(len(asked))}:
+    elif _is_form(asked):
         answers = {asked[int(name[1:])]["question"].strip(): answer for name, answer in given.items()}
     else:
         return given if isinstance(given, dict) else {"answers": {}, "response": given}
@@ -186,6 +187,14 @@ def _answers(payload: Json, result: Json) -> Json:
     if _is_question(asked) and "response" in given:
         said["response"] = given["response"]
     return said
+
+
+def _is_form(asked: list[Any]) -> bool:
+    try:
+        FormRequest.model_validate(_form(asked))
+    except ValidationError:
+        return False
+    return True
 
 
 def _is_question(asked: list[Any]) -> bool:

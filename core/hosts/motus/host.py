@@ -38,7 +38,8 @@ class MotusHost:
         self.talker = MotusTalker(self._client, config.talk) if config.talk else None
         self._woken = asyncio.Event()
         self._long_polls: dict[str, asyncio.Task[None]] = {}
-        self._turns: dict[str, int] = {}
+        self._turns: dict[tuple[str, int], int] = {}
+        self._since: dict[str, int] = {}
 
     async def close(self) -> None:
         for task in self._long_polls.values():
@@ -56,12 +57,12 @@ class MotusHost:
             asked_ms = self._clock.now_ms()
             sessions = await self._client.sessions()
             self._time(sessions, asked_ms)
-            waits = await self._waits([s for s in sessions if s.status == "interrupted"])
+            waits, dark = await self._waits([s for s in sessions if s.status == "interrupted"])
             for wait in waits:
                 yield wait
             ids = frozenset(wait.external_id for wait in waits)
             alive = frozenset(session.id for session in sessions)
-            yield Present(ids, asked_ms, partial(_why_gone, alive))
+            yield Present(ids, asked_ms, partial(_why_gone, alive, dark))
             self._poll([s.id for s in sessions if s.status == "running"])
             rest_s = SOON_S if ids != before else min(rest_s * 1.5, LATE_S)
             before = ids
@@ -71,12 +72,17 @@ class MotusHost:
 
     def _time(self, sessions: Iterable[Session], now_ms: int) -> None:
         """Note since when each turn is known to run: the server's clock began then at the latest."""
-        busy = {s.id for s in sessions if s.status in ("running", "interrupted")}
-        self._turns = {session_id: self._turns.get(session_id, now_ms) for session_id in busy}
+        # by the number of its messages too, for one turn may follow another between two looks
+        busy = {(s.id, s.turns) for s in sessions if s.status in ("running", "interrupted")}
+        self._turns = {turn: self._turns.get(turn, now_ms) for turn in busy}
+        self._since = {session_id: since_ms for (session_id, _), since_ms in self._turns.items()}
 
-    async def _waits(self, sessions: list[Session]) -> list[Wait]:
+    async def _waits(self, sessions: list[Session]) -> tuple[list[Wait], frozenset[str]]:
+        """What the sessions wait for, and those of them that cannot be read now."""
         found = await asyncio.gather(*map(self._read, sessions))
-        return [wait for some in found for wait in some]
+        waits = [wait for some in found for wait in some]
+        dark = frozenset(w.facts["session_id"] for w in waits if w.facts["type"] == gates.UNREADABLE)
+        return waits, dark
 
     async def _read(self, session: Session) -> list[Wait]:
         try:
@@ -84,9 +90,7 @@ class MotusHost:
         except Gone:
             return []
         except Unreadable as error:
-            # by the number of its messages, for a later turn may be unreadable too
-            interrupt_id = f"{gates.UNREADABLE}-{session.turns}"
-            return [self._wait(session.id, interrupt_id, gates.UNREADABLE, str(error))]
+            return [self._wait(session.id, _unreadable(session.turns), gates.UNREADABLE, str(error))]
         return [self._wait(session.id, i.id, i.type, i.payload) for i in reading.interrupts]
 
     def _wait(self, session_id: str, interrupt_id: str, kind: str, payload: Any) -> Wait:
@@ -127,7 +131,7 @@ class MotusHost:
         if turn_s is None:
             return own
         now_ms = self._clock.now_ms()
-        left = turn_s - MARGIN_S - (now_ms - self._turns.get(session_id, now_ms)) // 1000
+        left = turn_s - MARGIN_S - (now_ms - self._since.get(session_id, now_ms)) // 1000
         return max(1, min(left, own) if own else left)
 
     # resuming
@@ -144,7 +148,7 @@ class MotusHost:
         if result["outcome"] == "superseded":
             return Reply(Word.LOST, result.get("message") or result.get("reason"))
         try:
-            if facts["type"] != gates.UNREADABLE and not await self._still_waits(facts):
+            if not await self._still_waits(facts):
                 return Reply(moved_on, "The turn no longer waits for this.")
             reply = await self._say(facts, result)
         except Gone:
@@ -156,7 +160,14 @@ class MotusHost:
         return reply
 
     async def _still_waits(self, facts: dict[str, Any]) -> bool:
-        reading = await self._client.read(facts["session_id"])
+        """Whether the interrupt is open. One that is hidden behind an unreadable one may be: its POST will tell."""
+        try:
+            reading = await self._client.read(facts["session_id"])
+        except Unreadable:
+            if facts["type"] != gates.UNREADABLE:
+                return True
+            turns = {session.id: session.turns for session in await self._client.sessions()}
+            return str(facts["interrupt_id"]) == _unreadable(turns.get(facts["session_id"], -1))
         return any(interrupt.id == facts["interrupt_id"] for interrupt in reading.interrupts)
 
     async def _say(self, facts: dict[str, Any], result: dict[str, Any]) -> Reply:
@@ -177,7 +188,15 @@ class MotusHost:
         return APPLIED
 
 
-async def _why_gone(alive: frozenset[str], external_id: str) -> str:
-    if external_id.split("/", 1)[0] in alive:
+def _unreadable(turns: int) -> str:
+    # by the number of its messages, for a later turn may be unreadable too
+    return f"{gates.UNREADABLE}-{turns}"
+
+
+async def _why_gone(alive: frozenset[str], dark: frozenset[str], external_id: str) -> str | None:
+    session_id, _, interrupt_id = external_id.partition("/")
+    if session_id in dark and not interrupt_id.startswith(gates.UNREADABLE):
+        return None  # nobody can tell
+    if session_id in alive:
         return "It was answered elsewhere, or the turn ended."
     return "The Motus session was deleted, or the server was restarted."
