@@ -13,6 +13,7 @@ from core.hosts.base import APPLIED, Reply, Wait, Word
 from core.hosts.config import LooprigConfig
 from core.hosts.looprig import gates
 from core.hosts.looprig.client import Answered, LooprigClient, LooprigError
+from core.hosts.looprig.fold import Fold
 from core.requests import RunRequest
 from core.resumes import Resume
 
@@ -79,6 +80,14 @@ def _policy_answers(resume: Resume, facts: Json) -> bool:
     """Whether the time that is over is looprig's own, so that it answers by its own policy."""
     deadline_ms = facts["deadline_ms"]
     return deadline_ms is not None and abs(resume.run.gates[0].deadline - deadline_ms) <= SAME_MS
+
+
+async def folded(client: LooprigClient, session_id: str) -> Fold:
+    """A session's gates as its whole journal has them now. Raises LooprigError."""
+    fold = Fold()
+    async for seq, event in client.journal(session_id):
+        fold.add(seq, event)
+    return fold
 
 
 async def follow_up(client: LooprigClient, session_id: str, text: str | None) -> None:

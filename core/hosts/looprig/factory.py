@@ -13,9 +13,9 @@ import structlog
 from core.clock import Clock
 from core.hosts.base import APPLIED, Present, Reply, Seen, Wait, Word
 from core.hosts.config import LooprigConfig
-from core.hosts.looprig.answering import Json, Said, answered, describe, follow_up
+from core.hosts.looprig.answering import Json, Said, answered, describe, folded, follow_up
 from core.hosts.looprig.client import Answered, Command, LooprigClient
-from core.hosts.looprig.fold import Closed, Fold
+from core.hosts.looprig.fold import Closed
 from core.requests import RunRequest
 from core.resumes import Resume
 
@@ -125,10 +125,7 @@ class FactoryHost:
 
     async def _closed(self, session_id: str, gate_id: str) -> Closed | None:
         """How a gate ended, by the journal: who won is who is named there."""
-        fold = Fold()
-        async for seq, event in self._client.journal(session_id):
-            fold.add(seq, event)
-        return fold.closed.get(gate_id)
+        return (await folded(self._client, session_id)).closed.get(gate_id)
 
 
 def _lasts(item: Json) -> bool:

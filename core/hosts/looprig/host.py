@@ -13,7 +13,7 @@ from core.clock import Clock
 from core.hosts.base import APPLIED, Gone, Present, Reply, Seen, Wait, Word
 from core.hosts.config import LooprigConfig
 from core.hosts.looprig import gates
-from core.hosts.looprig.answering import Json, Said, answered, describe, follow_up
+from core.hosts.looprig.answering import Json, Said, answered, describe, folded, follow_up
 from core.hosts.looprig.client import Answered, LooprigClient, LooprigError
 from core.hosts.looprig.fold import Fold, OpenGate
 from core.requests import RunRequest
@@ -56,10 +56,7 @@ class Follower:
     async def _join(self) -> None:
         asked_ms = self._clock.now_ms()
         async with self._client.events(self.session_id) as events:
-            fold = Fold()
-            async for seq, event in self._client.journal(self.session_id):
-                fold.add(seq, event)
-            self.fold = fold
+            self.fold = fold = await folded(self._client, self.session_id)
             self._tell()
             ids = frozenset(self._external(gate_id) for gate_id in fold.open)
             self._out.put_nowait(Present(ids, asked_ms, self._why_missing, f"{self.session_id}/"))
@@ -174,7 +171,7 @@ class LooprigHost:
     async def _say(self, resume: Resume, facts: Json, said: Said) -> Reply:
         """Answer the gate once. Not found and not ready both mean: read what became of it."""
         session_id, gate_id = facts["session_id"], facts["gate"]["id"]
-        fold = await self._folded(session_id)
+        fold = await folded(self._client, session_id)
         if gate_id not in fold.open:
             reply = _moved_on(resume, fold, gate_id, said.action)
             if reply is APPLIED:  # by a try that ended before the text was sent
@@ -189,15 +186,9 @@ class LooprigHost:
         await follow_up(self._client, session_id, said.text)
         return APPLIED
 
-    async def _folded(self, session_id: str) -> Fold:
-        fold = Fold()
-        async for seq, event in self._client.journal(session_id):
-            fold.add(seq, event)
-        return fold
-
     async def _settled(self, session_id: str, gate_id: str) -> Fold:
         """The session's gates, when this one is settled; somebody may be just about to."""
-        fold = await self._folded(session_id)
+        fold = await folded(self._client, session_id)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(OUTCOME_S):
                 while gate_id in fold.open:
