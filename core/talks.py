@@ -101,6 +101,14 @@ class Talks:
         if talk := await self.of(host, old):
             await self._change(talk.id, follow, indexed=True)
 
+    async def began(self, host: str, session: str, at_ms: int, *, kept_ms: int) -> None:
+        """A turn of a host's session began, not before ``at_ms``; this is remembered for ``kept_ms``."""
+        await self._store.conversations.note_begun(host, session, at_ms, kept_ms)
+
+    async def begun(self, host: str, session: str) -> int | None:
+        """When the last turn of a host's session began that is remembered."""
+        return await self._store.conversations.begun(host, session)
+
     async def put(self, talk: Conversation, *, due: bool = False, indexed: bool = False) -> Conversation:
         """Store a changed conversation and return it. ``due``, ``indexed``: as of the store. Raises Stale."""
         if not await self._store.conversations.write(talk, due=due, indexed=indexed):

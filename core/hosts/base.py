@@ -156,8 +156,20 @@ class Calls(Protocol):
         ...
 
 
-Moved = Callable[[str, str, str], Awaitable[None]]
-"""Is told, of a host by name, that a conversation goes on in another session: the old one's id, and the other's."""
+class Sessions(Protocol):
+    """What is remembered of the sessions of hosts, by the host's name and its id of the session, for all processes."""
+
+    async def moved(self, host: str, old: str, new: str) -> None:
+        """A conversation goes on in another session."""
+        ...
+
+    async def began(self, host: str, session: str, at_ms: int, *, kept_ms: int) -> None:
+        """A turn began, not before ``at_ms``; this is remembered for ``kept_ms``."""
+        ...
+
+    async def begun(self, host: str, session: str) -> int | None:
+        """When the last turn began that is remembered."""
+        ...
 
 
 class Standing(StrEnum):

@@ -134,6 +134,9 @@ class Desk:
         except (AskgateError, Undescribable) as error:
             self._tell_once(wait.external_id, str(error))
             return
+        except Exception as error:  # noqa: BLE001  # an agent may send anything, and the others are to be opened
+            self._tell_once(wait.external_id, f"the adapter failed ({type(error).__name__}: {_where(error)})")
+            return
         self._opened[wait.external_id] = run.id
 
     async def _in_conversation(self, request: RunRequest, session: str) -> RunRequest:

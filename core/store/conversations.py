@@ -74,6 +74,21 @@ class Conversations:
         found = await asyncio.gather(*map(ask, range(self._store.partitions)))
         return next(filter(None, found), None)
 
+    def _begun(self, host: str, session: str) -> str:
+        name = f"{host} {session}"
+        return Keys(zlib.crc32(name.encode()) % self._store.partitions).begun(host, session)
+
+    async def note_begun(self, host: str, session: str, at_ms: int, kept_ms: int) -> None:
+        """Remember for ``kept_ms`` when the last turn of a host's session began."""
+        async with reachable():
+            await self._redis.set(self._begun(host, session), at_ms, px=kept_ms)
+
+    async def begun(self, host: str, session: str) -> int | None:
+        """When that was, in ms; None if it is not remembered."""
+        async with reachable():
+            found = await self._redis.get(self._begun(host, session))
+        return None if found is None else int(found)
+
     async def ids(self, channel: str) -> list[str]:
         """The conversations of a channel, that in which something happened last first."""
 

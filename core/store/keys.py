@@ -116,7 +116,11 @@ class Keys:
 
     def session(self, host: str, session: str) -> str:
         """String: the conversation that a host's session is of. The text is hashed, so any of it will do."""
-        return f"{self.base}:session:{hashlib.sha256(f'{host} {session}'.encode()).hexdigest()[:40]}"
+        return f"{self.base}:session:{_hashed(host, session)}"
+
+    def begun(self, host: str, session: str) -> str:
+        """String: when the last turn of a host's session began, in ms, for as long as a turn may last there."""
+        return f"{self.base}:begun:{_hashed(host, session)}"
 
     @property
     def mark(self) -> str:
@@ -142,7 +146,11 @@ class Keys:
 
     def idempotency(self, scope: str, key: str) -> str:
         """String: what an Idempotency-Key made. The text is hashed, so any of it will do."""
-        return f"{self.base}:idem:{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:40]}"
+        return f"{self.base}:idem:{_hashed(scope, key)}"
+
+
+def _hashed(*parts: str) -> str:
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:40]
 
 
 @lru_cache(maxsize=1024)

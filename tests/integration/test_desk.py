@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+from structlog.testing import capture_logs
 
 from core.agenda import TryAgain, Worker
 from core.engine import ResumeEngine
@@ -50,6 +51,8 @@ class Scripted:
             self.seen.task_done()
 
     def describe(self, wait: Wait) -> RunRequest:
+        if wait.facts.get("strange"):
+            raise TypeError("nobody thought of this")
         asked = body([question_call()], external_id=wait.external_id, host=self.name)
         return RunRequest.model_validate({**asked, "place": {"channel": "C1"}})
 
@@ -128,6 +131,17 @@ async def test_what_is_missing_is_closed_unless_the_host_says_that_it_waits_all_
         await see(host, Present(frozenset(), later, why))
         assert [run.id for run in await open_runs(engine)] == [two.id]
     assert (await engine.run(one.id)).gates[0].status == "superseded"
+
+
+async def test_what_an_adapter_cannot_describe_holds_up_nothing_else_and_is_said_once(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    with capture_logs() as said:
+        await see(host, Wait("w1", {"strange": True}), Wait("w2", {}), Wait("w1", {"strange": True}))
+    assert [run.doc.external_id for run in await open_runs(engine)] == ["w2"]
+    [told] = [line for line in said if line["event"] == "host.not_opened"]
+    assert told["error"].startswith("the adapter failed (TypeError: desk.py:")
+    assert desk.problem is None
 
 
 async def test_what_was_taken_up_is_looked_after_by_the_agenda(

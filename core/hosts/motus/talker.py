@@ -8,6 +8,7 @@ from typing import Final
 
 from core.hosts.base import HostAway, Look, NotTaken, SessionGone, Standing
 from core.hosts.motus.client import Gone, MotusClient, MotusError, Moved, Refused, Unreadable
+from core.hosts.motus.turnclock import TurnClock
 
 _STANDINGS: Final = {
     "running": Standing.RUNNING,
@@ -20,8 +21,9 @@ _STANDINGS: Final = {
 class MotusTalker:
     """See `core.hosts.base.Talker`. ``where``: True for everywhere, or the channels."""
 
-    def __init__(self, client: MotusClient, where: bool | Sequence[str]) -> None:
+    def __init__(self, client: MotusClient, where: bool | Sequence[str], turns: TurnClock) -> None:
         self._client = client
+        self._turns = turns
         self._where = where
 
     def talks_in(self, channel: str) -> bool | None:
@@ -40,6 +42,7 @@ class MotusTalker:
             return len(await self._client.messages(session))
 
     async def say(self, session: str, text: str) -> bool:
+        await self._turns.begins(session)
         try:
             with _meant():
                 await self._client.send(session, text)
