@@ -9,15 +9,15 @@ from typing import Annotated, Final, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.places import Place
-from core.policy import CHANNEL, ChannelId, Person, TeamId
+from core.policy import CHANNEL, TEAM, ChannelId, Person, TeamId
 
 MOST_CHARS: Final = 200_000
 """How much of an agent's reply is kept until it is posted."""
 
 TITLE_CHARS: Final = 120
 
-ID: Final = rf"{CHANNEL}(?:-\d{{1,12}}\.\d{{6}})?"
-"""A conversation's id: its channel, and the ts of its thread unless it is a direct message."""
+ID: Final = rf"{TEAM}:{CHANNEL}(?:-\d{{1,12}}\.\d{{6}})?"
+"""A conversation's id: its workspace and channel, and the ts of its thread unless it is a direct message."""
 
 
 class Stage(StrEnum):
@@ -91,7 +91,8 @@ class Where:
 
     @property
     def id(self) -> str:
-        return f"{self.channel}-{self.thread_ts}" if self.thread_ts else self.channel
+        channel = f"{self.team}:{self.channel}"
+        return f"{channel}-{self.thread_ts}" if self.thread_ts else channel
 
 
 class Conversation(_Part):

@@ -77,9 +77,17 @@ class Talks:
 
         return await self._change(talk_id, stopped)
 
-    async def here(self, channel: str) -> list[Conversation]:
+    async def leave(self, talk_id: str) -> None:
+        """Its workspace is gone, so nobody can be told how the turn ends; who comes back may say something again."""
+
+        def left(talk: Conversation) -> Conversation | None:
+            return None if talk.stage is Stage.IDLE else talk.model_copy(update={"next": None}).over()
+
+        await self._change(talk_id, left, due=False)
+
+    async def here(self, team: str, channel: str) -> list[Conversation]:
         """The conversations of a channel that can be stopped, that in which something happened last first."""
-        ids = (await self._store.conversations.ids(channel))[:LOOKED_AT]
+        ids = (await self._store.conversations.ids(team, channel))[:LOOKED_AT]
         found = [await self.read(talk_id) for talk_id in ids]
         return [talk for talk in found if talk and talk.alive]
 
@@ -120,6 +128,7 @@ class Talks:
         talk_id: str,
         change: Callable[[Conversation], Conversation | None],
         *,
+        due: bool = True,
         indexed: bool = False,
     ) -> bool:
         """Change a conversation as it is at this moment. ``change`` returns None to leave it alone."""
@@ -129,7 +138,7 @@ class Talks:
             if changed is None:
                 return False
             try:
-                await self.put(changed, due=True, indexed=indexed)
+                await self.put(changed, due=due, indexed=indexed)
             except Stale:
                 continue
             return True

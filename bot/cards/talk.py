@@ -13,6 +13,7 @@ from bot.cards.card import Message
 from bot.cards.markdown import reply_parts, texts
 from bot.cards.text import cut, escape, glance, mention, shown
 from core.conversations import Conversation, End, Ending
+from core.hosts.base import Load
 from core.policy import Person
 
 STOP: Final = "talk_stop"
@@ -27,9 +28,10 @@ PLAIN_BYTES: Final = 3000
 CHOICES: Final = 10
 
 
-def sign_message(word: str, load: tuple[int, int] = (0, 0)) -> Message:
-    """How a turn stands. ``load``: the turns under way at the host, and how many it can have."""
-    text = words.talk_queued(*load) if word == "queued" else words.TALK_SIGNS[word]
+def sign_message(word: str, load: Load | None = None) -> Message:
+    """How a turn stands. ``load``: that of the host, if it has more turns than it can run."""
+    of_many = load if word == "queued" else None
+    text = words.talk_queued(of_many.turns, of_many.at_most) if of_many else words.TALK_SIGNS[word]
     return Message((), [context(text)], text)
 
 

@@ -162,9 +162,9 @@ class Talk:
         await self._engine.talks.say(Where(team, channel, thread), host, what, anew=True)
         return words.TALK_BEGUN
 
-    async def stop(self, person: Person, channel: str) -> Page | str:
+    async def stop(self, person: Person, channel: str, team: str) -> Page | str:
         """End the one conversation here that somebody began, or let them choose."""
-        mine = [talk for talk in await self._engine.talks.here(channel) if talk.by == person]
+        mine = [talk for talk in await self._engine.talks.here(team, channel) if talk.by == person]
         if not mine:
             return words.TALK_NOTHING
         if len(mine) > 1:

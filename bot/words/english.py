@@ -700,6 +700,7 @@ def chosen(text: str) -> str:
 
 TALK_SIGNS: Final[Mapping[str, str]] = {
     "working": "⏳ The agent is working on it.",
+    "taken": "⏳ The agent's server has the message. It has much to do, so this may have to wait for its turn.",
     "waiting": "❓ The agent waits for an answer to what it asks here.",
     "away": "⚠️ The agent's server cannot be reached. I keep trying for 15 minutes.",
 }

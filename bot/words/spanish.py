@@ -716,6 +716,7 @@ def chosen(text: str) -> str:
 
 TALK_SIGNS: Final[Mapping[str, str]] = {
     "working": "⏳ El agente está trabajando en ello.",
+    "taken": "⏳ El servidor del agente tiene el mensaje. Tiene mucho que hacer: puede que este tenga que esperar.",
     "waiting": "❓ El agente espera una respuesta a lo que pregunta aquí.",
     "away": "⚠️ No se puede contactar con el servidor del agente. Sigo intentándolo durante 15 minutos.",
 }

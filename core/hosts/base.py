@@ -189,6 +189,15 @@ class Look:
     text: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How many turns a host has, running or queued; how many it surely runs at a time, and how many at most."""
+
+    turns: int
+    surely: int
+    at_most: int
+
+
 class SessionGone(Exception):
     """The host does not know the session (any more)."""
 
@@ -224,8 +233,8 @@ class Talker(Protocol):
         """Read a session. Raises SessionGone."""
         ...
 
-    async def load(self) -> tuple[int, int]:
-        """How many turns are under way at the host, and how many it can have at a time."""
+    async def load(self) -> Load:
+        """How much the host has to do."""
         ...
 
     async def end(self, session: str) -> None:

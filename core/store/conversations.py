@@ -57,7 +57,7 @@ class Conversations:
             "bell": BELL,
             "partition": f"{keys.partition:02d}",
         }
-        names = [keys.talk(talk.id), keys.agenda, leases(keys.agenda), keys.talks(talk.channel)]
+        names = [keys.talk(talk.id), keys.agenda, leases(keys.agenda), keys.talks(talk.team, talk.channel)]
         if indexed and talk.session:
             names.append(keys.session(talk.host, talk.session))
         word = await self._store.transition(lua.TALK, keys, names, [json.dumps(command)])
@@ -89,13 +89,13 @@ class Conversations:
             found = await self._redis.get(self._begun(host, session))
         return None if found is None else int(found)
 
-    async def ids(self, channel: str) -> list[str]:
+    async def ids(self, team: str, channel: str) -> list[str]:
         """The conversations of a channel, that in which something happened last first."""
 
         async def ask(partition: int) -> list[tuple[str, float]]:
             async with reachable():
                 found: list[tuple[str, float]] = await self._redis.zrange(
-                    Keys(partition).talks(channel), 0, -1, withscores=True
+                    Keys(partition).talks(team, channel), 0, -1, withscores=True
                 )
             return found
 

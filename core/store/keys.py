@@ -110,9 +110,9 @@ class Keys:
         """Hash: a conversation with a host's agent."""
         return f"{self.base}:talk:{talk_id}"
 
-    def talks(self, channel: str) -> str:
-        """Sorted set: the conversations of a channel, by the ms when something last happened there."""
-        return f"{self.base}:talks:{channel}"
+    def talks(self, team: str, channel: str) -> str:
+        """Sorted set: the conversations of a workspace's channel, by the ms when something last happened there."""
+        return f"{self.base}:talks:{team}:{channel}"
 
     def session(self, host: str, session: str) -> str:
         """String: the conversation that a host's session is of. The text is hashed, so any of it will do."""

@@ -289,3 +289,24 @@ async def test_another_process_goes_on_with_a_turn_that_one_died_in(http_chat: C
     chat.hold().touch()
     await chat.serve()
     await chat.shows(root, "done")
+
+
+async def test_a_turn_is_shown_as_queued_when_the_server_has_more_than_it_can_do_and_one_that_works_is_not(
+    http_chat: Chat,
+) -> None:
+    chat, go = http_chat, http_chat.hold()
+    await chat.serve()
+    works = await chat.mention("ana", {"until": str(go), "say": "worked"})
+    await chat.shows(works, WORKING)
+    for _ in range(4):
+        await chat.motus.turn(until=str(go), say="")
+    sixth = await chat.mention("ben", {"until": str(go), "say": "sixth"})
+    await chat.shows(sixth, "has the message. It has much to do")
+    seventh = await chat.mention("cho", {"until": str(go), "say": "seventh"})
+    await chat.shows(seventh, "7 turns for 6 workers")
+    [sign] = [m for m in chat.world.slack.messages(works["channel"]) if m.get("thread_ts") == works["ts"]][1:]
+    assert WORKING in chat.world.slack.text_of(sign)
+    go.touch()
+    for root, reply in ((works, "worked"), (sixth, "sixth"), (seventh, "seventh")):
+        await chat.shows(root, reply)
+    assert sign["ts"] not in [call.args["ts"] for call in chat.world.slack.called("chat.update")]

@@ -137,11 +137,11 @@ class MotusClient:
         body = {"interrupt_id": interrupt_id, "value": value}
         await self._call("POST", f"/sessions/{session_id}/resume", body=body)
 
-    async def load(self) -> tuple[int, int]:
-        """How many turns are under way or queued, and how many workers the server was given."""
+    async def workers(self) -> int:
+        """How many workers the server was given. (How many of them are at work says nothing of what is queued.)"""
         body = await self._call("GET", "/health")
         with _as_known():
-            return int(body["running_workers"]), int(body["max_workers"])
+            return int(body["max_workers"])
 
     async def cancel_turn(self, session_id: str, told: Callable[[str], Awaitable[None]] | None = None) -> str:
         """End the turn and keep the conversation: a session of the same messages takes its place. Returns its id.

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from core.hosts.base import HostAway, Look, NotTaken, SessionGone, Standing
+from core.hosts.base import HostAway, Load, Look, NotTaken, SessionGone, Standing
 from core.hosts.motus.client import Gone, MotusClient, MotusError, Moved, Refused, Unreadable
 from core.hosts.motus.turnclock import TurnClock
 
@@ -16,6 +16,9 @@ _STANDINGS: Final = {
     "idle": Standing.ENDED,
     "error": Standing.FAILED,
 }
+
+FEWEST_THREADS: Final = 5
+"""Each turn takes a thread of the server's as well, of which it has 4 more than processors: nobody is told how many."""
 
 
 class MotusTalker:
@@ -60,9 +63,11 @@ class MotusTalker:
         standing = _STANDINGS[reading.status]
         return Look(standing, reading.error if standing is Standing.FAILED else reading.response)
 
-    async def load(self) -> tuple[int, int]:
+    async def load(self) -> Load:
         with _meant():
-            return await self._client.load()
+            workers, sessions = await self._client.workers(), await self._client.sessions()
+        turns = sum(session.status in ("running", "interrupted") for session in sessions)
+        return Load(turns, min(workers, FEWEST_THREADS), workers)
 
     async def end(self, session: str) -> None:
         with contextlib.suppress(SessionGone), _meant():
