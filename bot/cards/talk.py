@@ -13,7 +13,6 @@ from bot.cards.card import Message
 from bot.cards.markdown import reply_parts, texts
 from bot.cards.text import cut, escape, glance, mention, shown
 from core.conversations import Conversation, End, Ending
-from core.hosts.base import Load
 from core.policy import Person
 
 STOP: Final = "talk_stop"
@@ -28,10 +27,9 @@ PLAIN_BYTES: Final = 3000
 CHOICES: Final = 10
 
 
-def sign_message(word: str, load: Load | None = None) -> Message:
-    """How a turn stands. ``load``: that of the host, if it has more turns than it can run."""
-    of_many = load if word == "queued" else None
-    text = words.talk_queued(of_many.turns, of_many.at_most) if of_many else words.TALK_SIGNS[word]
+def sign_message(word: str, turns: int = 0, workers: int = 0) -> Message:
+    """How a turn stands. ``turns``: how many the host has, for so many ``workers``."""
+    text = words.talk_queued(turns, workers) if word == "queued" else words.TALK_SIGNS[word]
     return Message((), [context(text)], text)
 
 

@@ -140,7 +140,7 @@ class Talking:
         """Post or change the message that shows how the turn stands. What Slack refuses is left out."""
         if talk.sign and talk.sign.word == word:
             return talk
-        message = sign_message(word, load)
+        message = sign_message(word, load.turns, load.at_most) if load else sign_message(word)
         posted = ts = ""
         try:
             if talk.sign and talk.sign.ts:
