@@ -1,4 +1,4 @@
-"""A process to be killed: a worker of askgate's with a desk before one host, and nothing else."""
+"""Processes to be killed: a worker of askgate's with a desk before one host, or all of askgate."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from bot import logs
+from bot import logs, service
+from bot.slack import talking
 from core import agenda
 from core.agenda import Worker
 from core.hosts import desk
 from core.hosts.config import KINDS
 from core.hosts.desks import Desks
+from core.settings import load_settings
+from core.store import events
 from tests.crash.points import Points
 from tests.stores import engine_on
 
@@ -23,14 +28,23 @@ LEASE_S, RESUME_S = 2.0, 1.5
 
 
 class Moments(Points):
-    """Strikes at the so-manieth moment, just before or just after a call that leaves the process (None: never)."""
+    """Strikes at the so-manieth moment, just before or just after a call that leaves the process (None: never).
 
-    def __init__(self, doom: int | None, strike: Callable[[], None], note: Callable[[str], object]) -> None:
+    They count from the first that begins with ``since``.
+    """
+
+    def __init__(
+        self, doom: int | None, strike: Callable[[], None], note: Callable[[str], object], since: str = ""
+    ) -> None:
         super().__init__(None, strike, lambda _place: None)
         self._left = doom
         self._note = note
+        self._since = since
 
     def _at(self, point: str) -> None:
+        if not point.startswith(self._since):
+            return
+        self._since = ""
         self._note(point)
         if self._left is not None:
             self._left -= 1
@@ -40,6 +54,20 @@ class Moments(Points):
 
 def live(url: str, block: dict[str, Any], doom: int | None, met: str) -> None:
     """``block``: the host's, with its kind in the name; ``met``: the file that gets a line for each moment."""
+    _expect(doom, met)
+    asyncio.run(_desk(url, block))
+
+
+def converse(settings: dict[str, str], doom: int | None, met: str) -> None:
+    """All of askgate, as it is served; its moments count from when it is about to keep what somebody said."""
+    _expect(doom, met, "script talk#1 ")
+    events.LEASE_MS = AGENDA_LEASE_MS
+    talking.QUIET_MS = 0
+    service.Worker = partial(Worker, lease_ms=AGENDA_LEASE_MS)  # type: ignore[assignment,misc]
+    asyncio.run(_askgate(settings, Path(met).with_name("no.env")))
+
+
+def _expect(doom: int | None, met: str, since: str = "") -> None:
     logs.set_up("error")
     agenda.LEASE_MS = AGENDA_LEASE_MS
     desk.LEASE_S, desk.RESUME_S = LEASE_S, RESUME_S
@@ -48,15 +76,20 @@ def live(url: str, block: dict[str, Any], doom: int | None, met: str) -> None:
         doom,
         lambda: os.kill(os.getpid(), signal.SIGKILL),
         lambda point: os.write(file, f"{point}\n".encode()),
+        since,
     )
     moments.install()
-    asyncio.run(_serve(url, block))
 
 
-async def _serve(url: str, block: dict[str, Any]) -> None:
+async def _desk(url: str, block: dict[str, Any]) -> None:
     config = KINDS[block["name"].split(".")[0]].model_validate(block)
     async with engine_on(url) as engine:
         desks = Desks(engine, [config])
         Worker(engine.store, engine.bell, {"follow": desks.follow}, lease_ms=AGENDA_LEASE_MS).start()
         desks.start()
+        await asyncio.Event().wait()
+
+
+async def _askgate(settings: dict[str, str], no_env: Path) -> None:
+    async with service.Service(load_settings(settings, need_slack=True, env_file=no_env)):
         await asyncio.Event().wait()
