@@ -28,23 +28,14 @@ LEASE_S, RESUME_S = 2.0, 1.5
 
 
 class Moments(Points):
-    """Strikes at the so-manieth moment, just before or just after a call that leaves the process (None: never).
+    """Strikes at the so-manieth moment, just before or just after a call that leaves the process (None: never)."""
 
-    They count from the first that begins with ``since``.
-    """
-
-    def __init__(
-        self, doom: int | None, strike: Callable[[], None], note: Callable[[str], object], since: str = ""
-    ) -> None:
+    def __init__(self, doom: int | None, strike: Callable[[], None], note: Callable[[str], object]) -> None:
         super().__init__(None, strike, lambda _place: None)
         self._left = doom
         self._note = note
-        self._since = since
 
     def _at(self, point: str) -> None:
-        if not point.startswith(self._since):
-            return
-        self._since = ""
         self._note(point)
         if self._left is not None:
             self._left -= 1
@@ -54,31 +45,35 @@ class Moments(Points):
 
 def live(url: str, block: dict[str, Any], doom: int | None, met: str) -> None:
     """``block``: the host's, with its kind in the name; ``met``: the file that gets a line for each moment."""
-    _expect(doom, met)
+    _prepare()
+    Moments(doom, _strike, _notes(met)).install()
     asyncio.run(_desk(url, block))
 
 
-def converse(settings: dict[str, str], doom: int | None, met: str) -> None:
-    """All of askgate, as it is served; its moments count from when it is about to keep what somebody said."""
-    _expect(doom, met, "script talk#1 ")
+def converse(settings: dict[str, str], doom: str | None, met: str) -> None:
+    """All of askgate, as it is served. ``doom``: a point by its name; ``met``: the file that gets a line for each."""
+    _prepare()
     events.LEASE_MS = AGENDA_LEASE_MS
     talking.QUIET_MS = 0
     service.Worker = partial(Worker, lease_ms=AGENDA_LEASE_MS)  # type: ignore[assignment,misc]
+    note = _notes(met)
+    Points(doom, _strike, lambda place: note(f"{place} before\n{place} after")).install()
     asyncio.run(_askgate(settings, Path(met).with_name("no.env")))
 
 
-def _expect(doom: int | None, met: str, since: str = "") -> None:
+def _prepare() -> None:
     logs.set_up("error")
     agenda.LEASE_MS = AGENDA_LEASE_MS
     desk.LEASE_S, desk.RESUME_S = LEASE_S, RESUME_S
+
+
+def _strike() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _notes(met: str) -> Callable[[str], object]:
     file = os.open(met, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    moments = Moments(
-        doom,
-        lambda: os.kill(os.getpid(), signal.SIGKILL),
-        lambda point: os.write(file, f"{point}\n".encode()),
-        since,
-    )
-    moments.install()
+    return lambda line: os.write(file, f"{line}\n".encode())
 
 
 async def _desk(url: str, block: dict[str, Any]) -> None:

@@ -55,7 +55,7 @@ class Life:
 
     live: Callable[..., None]
     args: tuple[Any, ...]
-    doom: int | None
+    doom: int | str | None
     met: Path
     born: list[ForkServerProcess] = field(default_factory=list)
     struck: bool = False

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,7 +18,15 @@ from tests.interop.conftest import Motus, free_port
 from tests.interop.killed import converse
 from tests.interop.kills import LOOK_S, PATIENCE_S, Life
 
-TAKEN = "POST /sessions/.*/messages"
+POINTS = re.compile("(script talk|out POST|out DELETE|slack )")
+"""What changes something in the store, at the host or in Slack."""
+CERTAIN = [
+    f"{place}#{number} {when}"
+    for place in ("script talk", "out POST", "slack chat.postMessage")
+    for number in (1, 2)
+    for when in ("before", "after")
+]
+"""The points of those that every scene comes by."""
 SLACK_TRIES_S = (0.2, *[1.0] * 20)
 """Slack brings an event again after a minute, and after five; here sooner, and until somebody takes it."""
 
@@ -34,25 +43,22 @@ class Thread:
         self._said = 0
         self._told: list[str] = []
 
-    async def scene(self, doom: int | None) -> int:
-        """A turn that fails, and one that counts what the agent knows. Returns how many moments there were.
+    async def scene(self, doom: str | None) -> tuple[bool, list[str]]:
+        """A turn that fails, and one that counts what the agent knows.
 
-        They differ by a few from scene to scene, so that none may be left for the last dooms.
+        Returns whether askgate died at its doom, and the points that there were.
         """
-        met = self._folder / f"moments-{self._said}"
+        met, number = self._folder / f"met-{self._said}", self._said
         life = Life(converse, (self._settings(),), doom, met)
         try:
             async with asyncio.timeout(PATIENCE_S):
-                await self._turn(
-                    life, {"raise": f"number {self._said}"}, f"RuntimeError: number {self._said}"
-                )
-                await self._turn(life, {"count": self._said}, f"{2 * (self._said // 2)} before")
+                await self._turn(life, {"raise": f"number {number}"}, f"RuntimeError: number {number}")
+                await self._turn(life, {"count": number}, f"{number} before")
         finally:
-            moments = life.end()
-        assert life.struck == (doom is not None and doom <= len(moments)), f"doom {doom} of {len(moments)}"
-        where = f"doom {doom}: {moments[doom - 1] if life.struck and doom else 'never'}"
-        assert self._shown() == self._told, where
-        return len(moments)
+            points = life.end()
+        assert life.struck == (doom in points), f"doom {doom} of {points}"
+        assert self._shown() == self._told, doom
+        return life.struck, [point for point in points if POINTS.match(point)]
 
     async def _turn(self, life: Life, wanted: Json, reply: str) -> None:
         """Say something, and wait until all is told and nothing is left to do."""
@@ -67,7 +73,7 @@ class Thread:
             life.keep_alive()
             await asyncio.sleep(LOOK_S)
         sent = [asked for asked in self._between.seen if asked.endswith("/messages") and "POST" in asked]
-        assert len(sent) == self._said, f"sent {len(sent)} times what was said {self._said} times"
+        assert len(sent) == self._said, f"{life.doom}: {self._said} messages were sent {len(sent)} times"
 
     async def _over(self) -> bool:
         team, channel = self._world.slack.world.channels[self._world.ops].team, self._world.ops
@@ -95,11 +101,10 @@ async def thread(engine: ResumeEngine, motus: Motus, redis_url: str, folder: Pat
         yield Thread(world, engine, between, folder)
 
 
-async def kill(thread: Thread, *, seed: int, times: int, moments: int = 0) -> None:
-    """So many kills, each in a scene. If it is not said how many moments one has, one without a death tells."""
-    moments = moments or await thread.scene(None)
-    dooms = random.Random(seed).sample(range(1, moments + 1), moments)
+async def kill(thread: Thread, *, seed: int, times: int, points: Sequence[str] = ()) -> None:
+    """So many kills, each in a scene and at another one of ``points``; without them a scene without a death tells."""
+    points = points or (await thread.scene(None))[1]
+    dooms = random.Random(seed).sample(points, len(points))
     struck = 0
     while struck < times:
-        doom = dooms.pop()
-        struck += doom <= await thread.scene(doom)
+        struck += (await thread.scene(dooms.pop()))[0]

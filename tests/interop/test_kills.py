@@ -20,7 +20,7 @@ Json = dict[str, Any]
 FETCH = {"name": "fetch", "arguments": {"url": "http://127.0.0.1:9/x"}}
 APPROVAL = {"type": "tool_approval", "tool_name": "delete_file", "tool_args": {"path": "/tmp/old.log"}}
 SEED, TIMES = 7, 20
-MOMENTS, TALK_MOMENTS = 60, 60
+MOMENTS = 60
 """About so many a scene has; the short forms do not count them first."""
 
 
@@ -137,11 +137,11 @@ async def test_twenty_kills_before_looprig(
     await kill(engine, redis_url, OfLooprig(looprig, dialect), seed=SEED, times=TIMES, folder=tmp_path)
 
 
-async def test_a_kill_in_a_conversation_loses_nothing_and_says_nothing_twice(
+async def test_two_kills_in_a_conversation_lose_nothing_and_say_nothing_twice(
     engine: ResumeEngine, redis_url: str, motus: Motus, tmp_path: Path
 ) -> None:
     async with kills_talk.thread(engine, motus, redis_url, tmp_path) as thread:
-        await kills_talk.kill(thread, seed=SEED, times=2, moments=TALK_MOMENTS)
+        await kills_talk.kill(thread, seed=SEED, times=2, points=kills_talk.CERTAIN)
 
 
 @pytest.mark.slow
