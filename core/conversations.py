@@ -15,6 +15,7 @@ MOST_CHARS: Final = 200_000
 """How much of an agent's reply is kept until it is posted."""
 
 TITLE_CHARS: Final = 120
+MOST_HEARD: Final = 50
 
 ID: Final = rf"{TEAM}:{CHANNEL}(?:-\d{{1,12}}\.\d{{6}})?"
 """A conversation's id: its workspace and channel, and the ts of its thread unless it is a direct message."""
@@ -98,7 +99,8 @@ class Where:
 class Conversation(_Part):
     """A conversation as it is stored. ``rev`` grows with each change; times are ms.
 
-    ``next`` was said while the end of a turn was being told, and is the next one. ``session`` is the host's id of the
+    ``next`` was said while the end of a turn was being told, and is the next one. ``heard`` are the ts of the last
+    messages that were taken, for Slack may bring one again minutes later. ``session`` is the host's id of the
     conversation; ``drop`` are sessions that are to be ended there. ``before``: how many messages the session had before
     the turn's own was sent, so that a reading tells whether it got there. ``anew``: the session before this one was
     lost. ``away_at``: since when the host cannot be reached, or 0. ``told``: how many messages of the turn's end are
@@ -115,6 +117,7 @@ class Conversation(_Part):
     stage: Stage = Stage.IDLE
     said: Said
     next: Said | None = None
+    heard: tuple[str, ...] = ()
     session: str = ""
     drop: tuple[str, ...] = ()
     anew: bool = False
@@ -135,6 +138,9 @@ class Conversation(_Part):
     def alive(self) -> bool:
         """Whether there is something to stop."""
         return bool(self.session) or self.stage in (Stage.SAID, Stage.SENT)
+
+    def having_heard(self, ts: str) -> Self:
+        return self.model_copy(update={"heard": (*self.heard, ts)[-MOST_HEARD:]})
 
     def saying(self, said: Said) -> Self:
         """The conversation with a turn that is to be sent; without a session it begins there."""

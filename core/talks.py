@@ -43,7 +43,7 @@ class Talks:
         """Begin a turn with what somebody said. ``anew``: with a session of its own, whatever there was before."""
         for _ in range(TRIES):
             found = await self.read(where.id)
-            if found and (said.by, said.ts) in [(s.by, s.ts) for s in (found.said, found.next) if s]:
+            if found and said.ts in found.heard:
                 return Word.AGAIN, found
             talk = found or Conversation(
                 id=where.id,
@@ -66,16 +66,21 @@ class Talks:
                 return Word.BUSY, talk
             talk = talk if talk.stage is Stage.TELLING else talk.model_copy(update={"host": host})
             try:
-                return Word.TAKEN, await self.put(talk, due=True)
+                return Word.TAKEN, await self.put(talk.having_heard(said.ts), due=True)
             except Stale:
                 continue
         raise Stale
 
-    async def stop(self, talk_id: str, end: End) -> bool:
-        """End a conversation, and the turn that runs. Returns whether there was anything to end."""
+    async def stop(self, talk_id: str, end: End, *, ts: str = "") -> bool:
+        """End a conversation, and the turn that runs. Returns whether there was anything to end.
+
+        ``ts``: the message that says so. Brought again, it does not end what was begun since.
+        """
 
         def stopped(talk: Conversation) -> Conversation | None:
-            return talk.without_session().ending(end) if talk.alive else None
+            if not talk.alive or ts in talk.heard:
+                return None
+            return (talk.having_heard(ts) if ts else talk).without_session().ending(end)
 
         return await self._change(talk_id, stopped)
 

@@ -120,6 +120,22 @@ async def test_a_message_that_is_brought_again_is_known(engine: ResumeEngine) ->
     assert (await stored(engine)).turn == 1
 
 
+async def test_what_slack_brings_again_minutes_later_is_neither_said_again_nor_ends_what_began_since(
+    engine: ResumeEngine,
+) -> None:
+    server, first, stop = Server(), words("first"), words("stop")
+    await engine.talks.say(HERE, HOST, first)
+    server.turn_ends((await Turns(engine).send(await stored(engine), server)).session)
+    talk, _ = await Turns(engine).look(await stored(engine), server)
+    await engine.talks.put(talk.over())
+    assert await engine.talks.stop(HERE.id, End(kind=Ending.STOPPED, by=ANA), ts=stop.ts)
+    await engine.talks.put((await stored(engine)).over())
+    await one_turn(engine, server, "second")
+    assert (await engine.talks.say(HERE, HOST, first))[0] is Word.AGAIN
+    assert not await engine.talks.stop(HERE.id, End(kind=Ending.STOPPED, by=ANA), ts=stop.ts)
+    assert (await stored(engine)).stage is Stage.IDLE
+
+
 async def test_what_is_said_while_the_end_is_told_is_the_next_turn(engine: ResumeEngine) -> None:
     server, turns = Server(), Turns(engine)
     await engine.talks.say(HERE, HOST, words("first"))

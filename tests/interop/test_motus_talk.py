@@ -12,6 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot import words
+from bot.slack import talking
 from tests.acceptance.world import WAIT_S, Json, World, said, world_in
 from tests.interop.between import Between
 from tests.interop.conftest import PATIENCE_S, Motus, free_port
@@ -292,8 +293,9 @@ async def test_another_process_goes_on_with_a_turn_that_one_died_in(http_chat: C
 
 
 async def test_a_turn_is_shown_as_queued_when_the_server_has_more_than_it_can_do_and_one_that_works_is_not(
-    http_chat: Chat,
+    http_chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(talking, "QUIET_MS", 200)
     chat, go = http_chat, http_chat.hold()
     await chat.serve()
     works = await chat.mention("ana", {"until": str(go), "say": "worked"})

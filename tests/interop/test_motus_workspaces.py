@@ -11,6 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.sandbox.world import TEAM
+from bot.slack import talking
 from core.conversations import Stage
 from tests.acceptance.test_workspaces import EAST, ORG, TWO, install, several
 from tests.acceptance.world import WAIT_S, Json, World, said
@@ -104,8 +105,9 @@ async def test_in_an_organisation_a_thread_is_one_conversation_for_people_of_all
 
 
 async def test_a_turn_that_ran_when_askgate_was_taken_away_holds_nobody_up_when_it_is_back(
-    many: World, motus: Motus, tmp_path: Path
+    many: World, motus: Motus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(talking, "QUIET_MS", 200)
     await installed(many, TEAM)
     await installed(many, TWO)
     lab, go = many.slack.add_channel("lab", ["lea"], team=TWO), tmp_path / "go"
