@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Final
 
 from core.conversations import Conversation, End, Ending, Said, Stage, Where, title_of
+from core.store.met import Met
 from core.store.store import Store
 
 TRIES: Final = 20
@@ -31,6 +32,7 @@ class Talks:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._met = Met(store)
 
     async def read(self, talk_id: str) -> Conversation | None:
         return await self._store.conversations.read(talk_id)
@@ -121,6 +123,10 @@ class Talks:
     async def begun(self, host: str, session: str) -> int | None:
         """When the last turn of a host's session began that is remembered."""
         return await self._store.conversations.begun(host, session)
+
+    async def met(self, host: str, sessions: Sequence[str]) -> list[str]:
+        """Sessions in which something waits or waited were met. Returns all that are remembered, the latest first."""
+        return await self._met.meet(host, sessions)
 
     async def put(self, talk: Conversation, *, due: bool = False, indexed: bool = False) -> Conversation:
         """Store a changed conversation and return it. ``due``, ``indexed``: as of the store. Raises Stale."""

@@ -6,7 +6,7 @@ engine, so that every host gets the same care: opened once, closed when somebody
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -169,6 +169,10 @@ class Sessions(Protocol):
 
     async def begun(self, host: str, session: str) -> int | None:
         """When the last turn began that is remembered."""
+        ...
+
+    async def met(self, host: str, sessions: Sequence[str]) -> list[str]:
+        """Something waits in these, or did. Returns all such sessions that are remembered, the latest first."""
         ...
 
 

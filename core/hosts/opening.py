@@ -15,7 +15,7 @@ def adapter(config: HostConfig, clock: Clock, sessions: Sessions) -> Host:
     """The adapter of a block. Raises TypeError for a block of no kind."""
     match config:
         case A13nConfig():
-            return A13nHost(config, clock)
+            return A13nHost(config, clock, sessions)
         case MotusConfig():
             return MotusHost(config, clock, sessions)
         case LooprigConfig(dialect="factory"):

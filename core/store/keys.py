@@ -122,6 +122,10 @@ class Keys:
         """String: when the last turn of a host's session began, in ms, for as long as a turn may last there."""
         return f"{self.base}:begun:{_hashed(host, session)}"
 
+    def met(self, host: str) -> str:
+        """Sorted set: the sessions of a host that were met, by the ms when they last were."""
+        return f"{self.base}:met:{host}"
+
     @property
     def mark(self) -> str:
         """String, empty: written behind a write that waits for replicas, so that there is one to wait for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 from structlog.testing import capture_logs
@@ -29,7 +29,7 @@ from core.resumes import Resume
 from core.runs import Run, RunStatus
 from tests.conftest import ANA
 from tests.runs import FOCUSED, body, question_call
-from tests.stores import events
+from tests.stores import events, until
 
 PATIENCE_S = 10
 
@@ -98,15 +98,6 @@ async def see(host: Scripted, *seen: Seen) -> None:
 
 async def _still_there(_: str) -> str | None:
     return None
-
-
-async def until(engine: ResumeEngine, run: Run, true: Callable[[Run], bool]) -> Run:
-    with engine.bell.heard(f"run:{run.id}") as rung:
-        async with asyncio.timeout(PATIENCE_S):
-            while not true(run := await engine.run(run.id)):
-                await rung.wait()
-                rung.clear()
-    return run
 
 
 async def resumed(engine: ResumeEngine, host: Scripted, status: RunStatus = RunStatus.RESUMED) -> Run:

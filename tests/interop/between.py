@@ -11,6 +11,9 @@ from typing import Literal
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
+PASSED = ("Authorization", "Idempotency-Key")
+"""The headers that a server is told."""
+
 
 @dataclass
 class Fault:
@@ -65,6 +68,7 @@ class Between:
         async with ClientSession() as session:
             body = await request.read()
             headers = {"Content-Type": "application/json"}
+            headers |= {name: request.headers[name] for name in PASSED if name in request.headers}
             async with session.request(
                 request.method, f"{self._url}{request.path_qs}", data=body or None, headers=headers
             ) as answer:
