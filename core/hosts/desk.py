@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 import structlog
 
 from core.agenda import TryAgain
+from core.conversations import title_of
 from core.engine import ResumeEngine
 from core.errors import LeaseLost, NotFailed, StoreUnavailable
 from core.gates import Outcome
@@ -140,11 +141,12 @@ class Desk:
         self._opened[wait.external_id] = run.id
 
     async def _in_conversation(self, request: RunRequest, session: str) -> RunRequest:
-        """What is asked in a conversation stands in its thread, and who talks there is who asks for it."""
+        """What is asked in a conversation stands in its thread, about and for who said what the turn is about."""
         talk = await self._engine.talks.of(self._host.name, session) if self.talker and session else None
         if talk is None:
             return request
-        return request.model_copy(update={"place": talk.place, "requester": talk.said.by})
+        about = {"place": talk.place, "requester": talk.said.by, "title": title_of(talk.said)}
+        return request.model_copy(update=about)
 
     async def _adopt(self, request: RunRequest, external_id: str) -> Run:
         """The run of a wait; another one if it was taken for gone, and yet is there."""

@@ -107,6 +107,10 @@ async def test_what_the_agent_asks_is_a_card_in_the_thread_and_a_message_has_to_
     await chat.serve()
     root = await chat.mention("ana", {"in_turn": [APPROVAL]})
     await chat.world.slack.wait_for(lambda: len(chat.shown(root)) == 2, WAIT_S)
+    [card] = [text for text in chat.shown(root) if WAITING not in text]
+    title, asked = card.splitlines()[:2]
+    assert title.startswith('{"in_turn": [')  # what was said
+    assert asked.startswith("Asked by agent motus.test · for @ana")
     assert {WAITING in text for text in chat.shown(root)} == {True, False}
     await chat.mention("ben", "are you there?", root["ts"])
     await chat.world.told("ben", words.TALK_BUSY_WAITING)
