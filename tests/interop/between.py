@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,12 +21,14 @@ class Fault:
 
     `reply`: it gets there, and the caller hears nothing. `request`: it gets nowhere, and the caller hears nothing.
     A number is a status that the caller gets, from nobody who asked the server; with ``location`` it is sent elsewhere.
+    None: it is only late, for ``first`` is done before it gets there.
     """
 
     matches: str
-    lost: Literal["reply", "request"] | int
+    lost: Literal["reply", "request"] | int | None
     times: int
     location: str = ""
+    first: Callable[[], Awaitable[None]] | None = None
     met: int = 0
 
 
@@ -48,6 +50,10 @@ class Between:
         self._faults.append(fault)
         return fault
 
+    def overtake(self, matches: str, first: Callable[[], Awaitable[None]]) -> None:
+        """Have somebody be faster than the next request that matches a pattern."""
+        self._faults.append(Fault(matches, None, 1, first=first))
+
     @contextlib.asynccontextmanager
     async def serving(self, port: int | None = None) -> AsyncIterator[Between]:
         app = web.Application()
@@ -60,6 +66,8 @@ class Between:
         asked = f"{request.method} {request.path}"
         self.seen.append(asked)
         fault = self._fault(asked)
+        if fault and fault.first:
+            await fault.first()
         if fault and isinstance(fault.lost, int):
             headers = {"Location": fault.location} if fault.location else None
             return web.json_response({"detail": "for the test"}, status=fault.lost, headers=headers)
@@ -73,7 +81,7 @@ class Between:
                 request.method, f"{self._url}{request.path_qs}", data=body or None, headers=headers
             ) as answer:
                 data = await answer.read()
-        if fault:
+        if fault and fault.lost:
             return _nothing(request)
         kind = answer.content_type if data else None
         return web.Response(status=answer.status, body=data, content_type=kind)

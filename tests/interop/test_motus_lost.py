@@ -77,6 +77,20 @@ async def test_an_answer_that_did_not_get_there_is_sent_again_after_a_look(
     assert f"GET /sessions/{session}" in between.seen[first:second]
 
 
+async def test_an_answer_that_somebody_overtook_is_lost_and_not_sent_again(
+    engine: ResumeEngine, motus: Motus, between: Between, found: Found
+) -> None:
+    session = await motus.turn(in_turn=[APPROVAL])
+    [interrupt] = (await motus.interrupted(session)).interrupts
+    async with served(engine, motus, url=between.url):
+        between.overtake(RESUME, lambda: motus.client.resume(session, interrupt.id, {"approved": False}))
+        await approved(engine, found)
+        [run] = await found(1, RunStatus.LOST)
+    assert run.error.startswith("Motus says: ")
+    assert await motus.heard(session) == [{"approved": False}]
+    assert tries(between) == 1
+
+
 async def test_a_turn_whose_cancelling_was_not_heard_of_is_cancelled_once(
     engine: ResumeEngine, motus: Motus, between: Between, found: Found
 ) -> None:
