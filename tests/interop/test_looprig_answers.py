@@ -58,10 +58,10 @@ async def test_serve_not_found_means_read_the_outcome(
     gate_id = session.open(permission())
     async with served(engine, looprig, "serve"):
         [run] = await found()
-        looprig.faults["POST gates"] = [lambda: session.resolve(gate_id, "Approve", "classifier")]
+        looprig.faults["POST gates"] = [lambda: session.resolve(gate_id, "Approve")]
         await decided(engine, run)
         [run] = await found(1, RunStatus.LOST)
-    assert (run.error, session.heard) == ("looprig's own review answered it (Approve).", [])
+    assert (run.error, session.heard) == ("It was answered elsewhere (Approve).", [])
 
 
 async def test_serve_not_ready_means_read_the_outcome_and_try_again_if_there_is_none(
