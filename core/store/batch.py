@@ -1,6 +1,7 @@
 """Sends what many tasks ask in the same moment as one pipeline: under load a command then costs a third.
 
-Nothing waits to be batched: a command is sent at the next turn of the event loop, alone or in company.
+A command is sent at the next turn of the event loop, alone or in company. Only when as many pipelines are under way as
+keep the server busy does it wait, for one of them to land: the next is then the larger.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Any
 from redis.exceptions import ReadOnlyError, RedisError
 
 MAX_BATCH = 128
+UNDER_WAY = 2
+"""One that the server works on, and one that is made or read meanwhile."""
 Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -20,7 +23,7 @@ class Batched:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._waiting: list[tuple[Command, asyncio.Future[Any]]] = []
-        self._sending: set[asyncio.Task[None]] = set()
+        self._under_way: set[asyncio.Task[None]] = set()
 
     async def execute_command(self, *command: Any, **options: Any) -> Any:
         """The reply to a command. Raises what redis-py raises for it; ``options`` are for its parsing of the reply."""
@@ -32,11 +35,15 @@ class Batched:
         return await reply
 
     def _send(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for start in range(0, len(waiting), MAX_BATCH):
-            task = asyncio.create_task(self._exchange(waiting[start : start + MAX_BATCH]))
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
+        while self._waiting and len(self._under_way) < UNDER_WAY:
+            batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
+            task = asyncio.create_task(self._exchange(batch))
+            self._under_way.add(task)
+            task.add_done_callback(self._landed)
+
+    def _landed(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        self._send()
 
     async def _exchange(self, batch: list[tuple[Command, asyncio.Future[Any]]]) -> None:
         if len(batch) == 1:
