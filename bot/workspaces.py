@@ -274,6 +274,8 @@ class Installed:
             workspace = await self.of(talk.team) if talk else None
             if workspace:
                 await workspace.handlers[what](talk_id, tries)
+            else:
+                await engine.talks.leave(talk_id)
 
         return handle
 

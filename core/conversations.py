@@ -9,15 +9,16 @@ from typing import Annotated, Final, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.places import Place
-from core.policy import CHANNEL, ChannelId, Person, TeamId
+from core.policy import CHANNEL, TEAM, ChannelId, Person, TeamId
 
 MOST_CHARS: Final = 200_000
 """How much of an agent's reply is kept until it is posted."""
 
 TITLE_CHARS: Final = 120
+MOST_HEARD: Final = 50
 
-ID: Final = rf"{CHANNEL}(?:-\d{{1,12}}\.\d{{6}})?"
-"""A conversation's id: its channel, and the ts of its thread unless it is a direct message."""
+ID: Final = rf"{TEAM}:{CHANNEL}(?:-\d{{1,12}}\.\d{{6}})?"
+"""A conversation's id: its workspace and channel, and the ts of its thread unless it is a direct message."""
 
 
 class Stage(StrEnum):
@@ -91,13 +92,15 @@ class Where:
 
     @property
     def id(self) -> str:
-        return f"{self.channel}-{self.thread_ts}" if self.thread_ts else self.channel
+        channel = f"{self.team}:{self.channel}"
+        return f"{channel}-{self.thread_ts}" if self.thread_ts else channel
 
 
 class Conversation(_Part):
     """A conversation as it is stored. ``rev`` grows with each change; times are ms.
 
-    ``next`` was said while the end of a turn was being told, and is the next one. ``session`` is the host's id of the
+    ``next`` was said while the end of a turn was being told, and is the next one. ``heard`` are the ts of the last
+    messages that were taken, for Slack may bring one again minutes later. ``session`` is the host's id of the
     conversation; ``drop`` are sessions that are to be ended there. ``before``: how many messages the session had before
     the turn's own was sent, so that a reading tells whether it got there. ``anew``: the session before this one was
     lost. ``away_at``: since when the host cannot be reached, or 0. ``told``: how many messages of the turn's end are
@@ -114,6 +117,7 @@ class Conversation(_Part):
     stage: Stage = Stage.IDLE
     said: Said
     next: Said | None = None
+    heard: tuple[str, ...] = ()
     session: str = ""
     drop: tuple[str, ...] = ()
     anew: bool = False
@@ -134,6 +138,9 @@ class Conversation(_Part):
     def alive(self) -> bool:
         """Whether there is something to stop."""
         return bool(self.session) or self.stage in (Stage.SAID, Stage.SENT)
+
+    def having_heard(self, ts: str) -> Self:
+        return self.model_copy(update={"heard": (*self.heard, ts)[-MOST_HEARD:]})
 
     def saying(self, said: Said) -> Self:
         """The conversation with a turn that is to be sent; without a session it begins there."""

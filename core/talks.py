@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Final
 
 from core.conversations import Conversation, End, Ending, Said, Stage, Where, title_of
+from core.store.met import Met
 from core.store.store import Store
 
 TRIES: Final = 20
@@ -31,6 +32,7 @@ class Talks:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._met = Met(store)
 
     async def read(self, talk_id: str) -> Conversation | None:
         return await self._store.conversations.read(talk_id)
@@ -41,7 +43,7 @@ class Talks:
         """Begin a turn with what somebody said. ``anew``: with a session of its own, whatever there was before."""
         for _ in range(TRIES):
             found = await self.read(where.id)
-            if found and (said.by, said.ts) in [(s.by, s.ts) for s in (found.said, found.next) if s]:
+            if found and said.ts in found.heard:
                 return Word.AGAIN, found
             talk = found or Conversation(
                 id=where.id,
@@ -64,22 +66,35 @@ class Talks:
                 return Word.BUSY, talk
             talk = talk if talk.stage is Stage.TELLING else talk.model_copy(update={"host": host})
             try:
-                return Word.TAKEN, await self.put(talk, due=True)
+                return Word.TAKEN, await self.put(talk.having_heard(said.ts), due=True)
             except Stale:
                 continue
         raise Stale
 
-    async def stop(self, talk_id: str, end: End) -> bool:
-        """End a conversation, and the turn that runs. Returns whether there was anything to end."""
+    async def stop(self, talk_id: str, end: End, *, ts: str = "") -> bool:
+        """End a conversation, and the turn that runs. Returns whether there was anything to end.
+
+        ``ts``: the message that says so. Brought again, it does not end what was begun since.
+        """
 
         def stopped(talk: Conversation) -> Conversation | None:
-            return talk.without_session().ending(end) if talk.alive else None
+            if not talk.alive or ts in talk.heard:
+                return None
+            return (talk.having_heard(ts) if ts else talk).without_session().ending(end)
 
         return await self._change(talk_id, stopped)
 
-    async def here(self, channel: str) -> list[Conversation]:
+    async def leave(self, talk_id: str) -> None:
+        """Its workspace is gone, so nobody can be told how the turn ends; who comes back may say something again."""
+
+        def left(talk: Conversation) -> Conversation | None:
+            return None if talk.stage is Stage.IDLE else talk.model_copy(update={"next": None}).over()
+
+        await self._change(talk_id, left, due=False)
+
+    async def here(self, team: str, channel: str) -> list[Conversation]:
         """The conversations of a channel that can be stopped, that in which something happened last first."""
-        ids = (await self._store.conversations.ids(channel))[:LOOKED_AT]
+        ids = (await self._store.conversations.ids(team, channel))[:LOOKED_AT]
         found = [await self.read(talk_id) for talk_id in ids]
         return [talk for talk in found if talk and talk.alive]
 
@@ -101,6 +116,18 @@ class Talks:
         if talk := await self.of(host, old):
             await self._change(talk.id, follow, indexed=True)
 
+    async def began(self, host: str, session: str, at_ms: int, *, kept_ms: int) -> None:
+        """A turn of a host's session began, not before ``at_ms``; this is remembered for ``kept_ms``."""
+        await self._store.conversations.note_begun(host, session, at_ms, kept_ms)
+
+    async def begun(self, host: str, session: str) -> int | None:
+        """When the last turn of a host's session began that is remembered."""
+        return await self._store.conversations.begun(host, session)
+
+    async def met(self, host: str, sessions: Sequence[str]) -> list[str]:
+        """Sessions in which something waits or waited were met. Returns all that are remembered, the latest first."""
+        return await self._met.meet(host, sessions)
+
     async def put(self, talk: Conversation, *, due: bool = False, indexed: bool = False) -> Conversation:
         """Store a changed conversation and return it. ``due``, ``indexed``: as of the store. Raises Stale."""
         if not await self._store.conversations.write(talk, due=due, indexed=indexed):
@@ -112,6 +139,7 @@ class Talks:
         talk_id: str,
         change: Callable[[Conversation], Conversation | None],
         *,
+        due: bool = True,
         indexed: bool = False,
     ) -> bool:
         """Change a conversation as it is at this moment. ``change`` returns None to leave it alone."""
@@ -121,7 +149,7 @@ class Talks:
             if changed is None:
                 return False
             try:
-                await self.put(changed, due=True, indexed=indexed)
+                await self.put(changed, due=due, indexed=indexed)
             except Stale:
                 continue
             return True

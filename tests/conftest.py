@@ -12,6 +12,8 @@ from typing import Any
 
 import freezegun
 import pytest
+from freezegun import freeze_time
+from freezegun.api import FrozenDateTimeFactory
 from redis.asyncio import Redis
 
 from core.bell import Bell
@@ -87,6 +89,14 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
     await client.flushall()
     yield client
     await client.aclose()
+
+
+@pytest.fixture
+def clock() -> Iterator[FrozenDateTimeFactory]:
+    """The engines' wall clock, standing still until it is moved."""
+    with freeze_time("2026-03-01T12:00:00Z", real_asyncio=True) as frozen:
+        assert isinstance(frozen, FrozenDateTimeFactory)
+        yield frozen
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,10 +14,13 @@ from core.bell import Bell
 from core.clock import WallClock
 from core.engine import ResumeEngine
 from core.record import Record
+from core.runs import Run
 from core.settings import Wait
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
 from tests.conftest import HOME, Members
+
+PATIENCE_S = 30
 
 
 @contextlib.asynccontextmanager
@@ -39,6 +42,16 @@ async def engine_on(
 async def events(engine: ResumeEngine, run_id: str) -> list[dict[str, Any]]:
     """A run's audit events, oldest first."""
     return [json.loads(line) async for _, line in engine.store.audit.of_run(run_id)]
+
+
+async def until(engine: ResumeEngine, run: Run, true: Callable[[Run], bool]) -> Run:
+    """A run, when something is true of it."""
+    with engine.bell.heard(f"run:{run.id}") as rung:
+        async with asyncio.timeout(PATIENCE_S):
+            while not true(run := await engine.run(run.id)):
+                await rung.wait()
+                rung.clear()
+    return run
 
 
 class Lossy:

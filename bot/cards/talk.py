@@ -27,9 +27,9 @@ PLAIN_BYTES: Final = 3000
 CHOICES: Final = 10
 
 
-def sign_message(word: str, load: tuple[int, int] = (0, 0)) -> Message:
-    """How a turn stands. ``load``: the turns under way at the host, and how many it can have."""
-    text = words.talk_queued(*load) if word == "queued" else words.TALK_SIGNS[word]
+def sign_message(word: str, turns: int = 0, workers: int = 0) -> Message:
+    """How a turn stands. ``turns``: how many the host has, for so many ``workers``."""
+    text = words.talk_queued(turns, workers) if word == "queued" else words.TALK_SIGNS[word]
     return Message((), [context(text)], text)
 
 

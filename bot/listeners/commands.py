@@ -130,7 +130,7 @@ class Gates:
         return await self._talk.new(asked.person, asked.channel, asked.text, asked.team)
 
     async def _stop(self, asked: Asked) -> Page | str:
-        return await self._talk.stop(asked.person, asked.channel)
+        return await self._talk.stop(asked.person, asked.channel, asked.team)
 
     # amending
 

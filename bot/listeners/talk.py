@@ -92,7 +92,7 @@ class Talk:
         if what.by.team != where.team:
             word: str | None = words.TALK_OUTSIDER
         elif what.text.casefold() == _STOP or (new and not new["text"]):
-            word = await self._stopped(where.id, what.by)
+            word = await self._stopped(where.id, what.by, what.ts)
         else:
             text = new["text"] if new else what.text
             word = await self._said(where, host, what.model_copy(update={"text": text}), anew=bool(new))
@@ -107,9 +107,11 @@ class Talk:
         waiting = talk.sign is not None and talk.sign.word == "waiting"
         return words.TALK_BUSY_WAITING if waiting else words.TALK_BUSY
 
-    async def _stopped(self, talk_id: str, by: Person) -> str | None:
+    async def _stopped(self, talk_id: str, by: Person, ts: str = "") -> str | None:
         """End a conversation; all see that in its thread. Returns why it was not ended."""
         talk = await self._engine.talks.read(talk_id)
+        if talk and ts in talk.heard:
+            return None
         if talk is None or not talk.alive:
             return words.TALK_NOTHING
         if talk.by != by:
@@ -119,7 +121,7 @@ class Talk:
                 return words.CANNOT_VERIFY_ADMIN
             except NotAllowed:
                 return words.talk_not_yours(mention(talk.by))
-        done = await self._engine.talks.stop(talk_id, End(kind=Ending.STOPPED, by=by))
+        done = await self._engine.talks.stop(talk_id, End(kind=Ending.STOPPED, by=by), ts=ts)
         return None if done else words.TALK_NOTHING
 
     async def _check_admin(self, by: Person) -> None:
@@ -162,9 +164,9 @@ class Talk:
         await self._engine.talks.say(Where(team, channel, thread), host, what, anew=True)
         return words.TALK_BEGUN
 
-    async def stop(self, person: Person, channel: str) -> Page | str:
+    async def stop(self, person: Person, channel: str, team: str) -> Page | str:
         """End the one conversation here that somebody began, or let them choose."""
-        mine = [talk for talk in await self._engine.talks.here(channel) if talk.by == person]
+        mine = [talk for talk in await self._engine.talks.here(team, channel) if talk.by == person]
         if not mine:
             return words.TALK_NOTHING
         if len(mine) > 1:

@@ -12,7 +12,7 @@ from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
 from core.agenda import TryAgain
 from core.conversations import Conversation, End, Sign, Stage
 from core.engine import ResumeEngine
-from core.hosts.base import HostAway, Standing, Talker
+from core.hosts.base import HostAway, Load, Standing, Talker
 from core.hosts.desks import ELSEWHERE_MS, Desks
 from core.hosts.turns import Turns
 from core.talks import Stale
@@ -24,6 +24,9 @@ SOONEST_MS, LATEST_MS, SLOW_MS = 250, 2_000, 10_000
 LONG_MS: Final = 600_000
 DROP_TRIES: Final = 12
 """How often it is tried to end a session that nobody needs, until the host's own clean-up is left to do it."""
+
+_STARTED: Final = ("working", "waiting")
+"""The words for a turn that has a worker, which it keeps to its end."""
 
 log = structlog.get_logger(__name__)
 
@@ -96,10 +99,11 @@ class Talking:
         """Show how the turn stands, unless it has just begun."""
         if standing is Standing.WAITING:
             await self._sign(talk, "waiting", looking=looking)
+        elif talk.sign and talk.sign.word in _STARTED:
+            await self._sign(talk, "working", looking=looking)
         elif self._age_ms(talk) >= QUIET_MS or talk.sign:
-            turns, most = load = await talker.load()
-            # a server does not tell whether a turn runs or is queued
-            await self._sign(talk, "queued" if turns > most else "working", load, looking=looking)
+            load = await talker.load()
+            await self._sign(talk, _standing(load), load, looking=looking)
 
     async def _away(self, talk_id: str, *, looking: bool) -> Conversation:
         """The conversation with its turn given up, if the host is away too long. Raises TryAgain while it is not."""
@@ -131,12 +135,12 @@ class Talking:
     # in Slack
 
     async def _sign(
-        self, talk: Conversation, word: str, load: tuple[int, int] = (0, 0), *, looking: bool
+        self, talk: Conversation, word: str, load: Load | None = None, *, looking: bool
     ) -> Conversation:
         """Post or change the message that shows how the turn stands. What Slack refuses is left out."""
         if talk.sign and talk.sign.word == word:
             return talk
-        message = sign_message(word, load)
+        message = sign_message(word, load.turns, load.at_most) if load else sign_message(word)
         posted = ts = ""
         try:
             if talk.sign and talk.sign.ts:
@@ -193,6 +197,13 @@ class Talking:
             await self._slack.delete(talk.channel, ts)
         except (SlackBusy, SlackRefused, SlackGone) as error:
             log.warning("talk.sign_left", talk=talk.id, ts=ts, code=error.code)
+
+
+def _standing(load: Load) -> str:
+    """The word for a turn that has not ended. A server does not tell which of its turns run and which are queued."""
+    if load.turns <= load.surely:
+        return "working"
+    return "taken" if load.turns <= load.at_most else "queued"
 
 
 def _sign_payload(talk: Conversation) -> dict[str, Any]:

@@ -162,7 +162,7 @@ NOBODY: Final = {
 
 
 def asked_by(owner: str, host: str) -> str:
-    return f"Asked by agent `{owner}`" + (f" ({host})" if host != "api" else "")
+    return f"Asked by agent `{owner}`" + (f" ({host})" if host not in ("api", owner) else "")
 
 
 def asked_for(who: str) -> str:
@@ -700,6 +700,7 @@ def chosen(text: str) -> str:
 
 TALK_SIGNS: Final[Mapping[str, str]] = {
     "working": "⏳ The agent is working on it.",
+    "taken": "⏳ The agent's server has the message. It has much to do, so this may have to wait for its turn.",
     "waiting": "❓ The agent waits for an answer to what it asks here.",
     "away": "⚠️ The agent's server cannot be reached. I keep trying for 15 minutes.",
 }
@@ -715,11 +716,11 @@ def talk_queued(turns: int, workers: int) -> str:
 
 TALK_ENDS: Final[Mapping[str, str]] = {
     "silent": "The agent has ended its turn without a word.",
-    "error": "⛔ The agent's turn failed. The conversation goes on from before it.",
+    "error": "⛔ The agent failed. It will not remember the last message; what was said before, it does.",
     "gone": "⛔ The agent's server no longer knows this conversation: it was deleted there, or the server was "
     "restarted. Whether the agent got the last message nobody knows. The next one begins anew: the agent will "
     "know nothing of what was said before.",
-    "cancelled": "The agent's turn was cancelled. The conversation goes on from before it.",
+    "cancelled": "The agent was stopped. It will not remember the last message; what was said before, it does.",
     "refused": "⛔ The agent's server does not take this message.",
     "not_sent": "⛔ The agent's server could not be reached for 15 minutes. The message was not sent: say it again.",
     "unknown": "⛔ The agent's server could not be reached for 15 minutes. It has the message; what became of it "

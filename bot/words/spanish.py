@@ -160,7 +160,7 @@ NOBODY: Final = {
 
 
 def asked_by(owner: str, host: str) -> str:
-    return f"Lo pide el agente `{owner}`" + (f" ({host})" if host != "api" else "")
+    return f"Lo pide el agente `{owner}`" + (f" ({host})" if host not in ("api", owner) else "")
 
 
 def asked_for(who: str) -> str:
@@ -716,6 +716,7 @@ def chosen(text: str) -> str:
 
 TALK_SIGNS: Final[Mapping[str, str]] = {
     "working": "⏳ El agente está trabajando en ello.",
+    "taken": "⏳ El servidor del agente tiene el mensaje. Tiene mucho que hacer: puede que este tenga que esperar.",
     "waiting": "❓ El agente espera una respuesta a lo que pregunta aquí.",
     "away": "⚠️ No se puede contactar con el servidor del agente. Sigo intentándolo durante 15 minutos.",
 }
@@ -731,11 +732,11 @@ def talk_queued(turns: int, workers: int) -> str:
 
 TALK_ENDS: Final[Mapping[str, str]] = {
     "silent": "El agente ha terminado su turno sin decir nada.",
-    "error": "⛔ El turno del agente ha fallado. La conversación sigue desde antes de él.",
+    "error": "⛔ El agente ha fallado. No recordará el último mensaje; lo que se dijo antes, sí.",
     "gone": "⛔ El servidor del agente ya no conoce esta conversación: se borró allí, o el servidor se reinició. "
     "Nadie sabe si el agente recibió el último mensaje. El siguiente empieza de nuevo: el agente no sabrá nada de lo "
     "que se dijo antes.",
-    "cancelled": "El turno del agente se ha cancelado. La conversación sigue desde antes de él.",
+    "cancelled": "El agente se ha detenido. No recordará el último mensaje; lo que se dijo antes, sí.",
     "refused": "⛔ El servidor del agente no acepta este mensaje.",
     "not_sent": "⛔ No se pudo contactar con el servidor del agente durante 15 minutos. El mensaje no se envió: "
     "escríbelo otra vez.",

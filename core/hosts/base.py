@@ -6,7 +6,7 @@ engine, so that every host gets the same care: opened once, closed when somebody
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -156,8 +156,24 @@ class Calls(Protocol):
         ...
 
 
-Moved = Callable[[str, str, str], Awaitable[None]]
-"""Is told, of a host by name, that a conversation goes on in another session: the old one's id, and the other's."""
+class Sessions(Protocol):
+    """What is remembered of the sessions of hosts, by the host's name and its id of the session, for all processes."""
+
+    async def moved(self, host: str, old: str, new: str) -> None:
+        """A conversation goes on in another session."""
+        ...
+
+    async def began(self, host: str, session: str, at_ms: int, *, kept_ms: int) -> None:
+        """A turn began, not before ``at_ms``; this is remembered for ``kept_ms``."""
+        ...
+
+    async def begun(self, host: str, session: str) -> int | None:
+        """When the last turn began that is remembered."""
+        ...
+
+    async def met(self, host: str, sessions: Sequence[str]) -> list[str]:
+        """Something waits in these, or did. Returns all such sessions that are remembered, the latest first."""
+        ...
 
 
 class Standing(StrEnum):
@@ -175,6 +191,15 @@ class Look:
 
     standing: Standing
     text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How many turns a host has, running or queued; how many it surely runs at a time, and how many at most."""
+
+    turns: int
+    surely: int
+    at_most: int
 
 
 class SessionGone(Exception):
@@ -212,8 +237,8 @@ class Talker(Protocol):
         """Read a session. Raises SessionGone."""
         ...
 
-    async def load(self) -> tuple[int, int]:
-        """How many turns are under way at the host, and how many it can have at a time."""
+    async def load(self) -> Load:
+        """How much the host has to do."""
         ...
 
     async def end(self, session: str) -> None:

@@ -13,6 +13,7 @@ import structlog
 from pydantic import ValidationError
 
 from core.agenda import TryAgain
+from core.conversations import title_of
 from core.engine import ResumeEngine
 from core.errors import AskgateError, LeaseLost, NotFailed, StoreUnavailable
 from core.gates import Outcome
@@ -134,14 +135,18 @@ class Desk:
         except (AskgateError, Undescribable) as error:
             self._tell_once(wait.external_id, str(error))
             return
+        except Exception as error:  # noqa: BLE001  # an agent may send anything, and the others are to be opened
+            self._tell_once(wait.external_id, f"the adapter failed ({type(error).__name__}: {_where(error)})")
+            return
         self._opened[wait.external_id] = run.id
 
     async def _in_conversation(self, request: RunRequest, session: str) -> RunRequest:
-        """What is asked in a conversation stands in its thread, and who talks there is who asks for it."""
+        """What is asked in a conversation stands in its thread, about and for who said what the turn is about."""
         talk = await self._engine.talks.of(self._host.name, session) if self.talker and session else None
         if talk is None:
             return request
-        return request.model_copy(update={"place": talk.place, "requester": talk.said.by})
+        about = {"place": talk.place, "requester": talk.said.by, "title": title_of(talk.said)}
+        return request.model_copy(update=about)
 
     async def _adopt(self, request: RunRequest, external_id: str) -> Run:
         """The run of a wait; another one if it was taken for gone, and yet is there."""

@@ -27,8 +27,8 @@ class Desks:
 
     def __init__(self, engine: ResumeEngine, configs: Sequence[HostConfig]) -> None:
         self._engine = engine
-        clock, moved = engine.store.clock, engine.talks.moved
-        self._desks = {config.name: Desk(engine, adapter(config, clock, moved)) for config in configs}
+        clock, talks = engine.store.clock, engine.talks
+        self._desks = {config.name: Desk(engine, adapter(config, clock, talks)) for config in configs}
 
     def get(self, name: str) -> Desk | None:
         return self._desks.get(name)

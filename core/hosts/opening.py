@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from core.clock import Clock
 from core.hosts.a13n.host import A13nHost
-from core.hosts.base import Host, Moved
+from core.hosts.base import Host, Sessions
 from core.hosts.config import A13nConfig, HostConfig, LooprigConfig, MotusConfig
 from core.hosts.looprig.factory import FactoryHost
 from core.hosts.looprig.host import LooprigHost
 from core.hosts.motus.host import MotusHost
 
 
-def adapter(config: HostConfig, clock: Clock, moved: Moved) -> Host:
-    """The adapter of a block; ``moved``: see there. Raises TypeError for a block of no kind."""
+def adapter(config: HostConfig, clock: Clock, sessions: Sessions) -> Host:
+    """The adapter of a block. Raises TypeError for a block of no kind."""
     match config:
         case A13nConfig():
-            return A13nHost(config, clock)
+            return A13nHost(config, clock, sessions)
         case MotusConfig():
-            return MotusHost(config, clock, moved)
+            return MotusHost(config, clock, sessions)
         case LooprigConfig(dialect="factory"):
             return FactoryHost(config, clock)
         case LooprigConfig():

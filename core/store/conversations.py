@@ -57,7 +57,7 @@ class Conversations:
             "bell": BELL,
             "partition": f"{keys.partition:02d}",
         }
-        names = [keys.talk(talk.id), keys.agenda, leases(keys.agenda), keys.talks(talk.channel)]
+        names = [keys.talk(talk.id), keys.agenda, leases(keys.agenda), keys.talks(talk.team, talk.channel)]
         if indexed and talk.session:
             names.append(keys.session(talk.host, talk.session))
         word = await self._store.transition(lua.TALK, keys, names, [json.dumps(command)])
@@ -74,13 +74,28 @@ class Conversations:
         found = await asyncio.gather(*map(ask, range(self._store.partitions)))
         return next(filter(None, found), None)
 
-    async def ids(self, channel: str) -> list[str]:
+    def _begun(self, host: str, session: str) -> str:
+        name = f"{host} {session}"
+        return Keys(zlib.crc32(name.encode()) % self._store.partitions).begun(host, session)
+
+    async def note_begun(self, host: str, session: str, at_ms: int, kept_ms: int) -> None:
+        """Remember for ``kept_ms`` when the last turn of a host's session began."""
+        async with reachable():
+            await self._redis.set(self._begun(host, session), at_ms, px=kept_ms)
+
+    async def begun(self, host: str, session: str) -> int | None:
+        """When that was, in ms; None if it is not remembered."""
+        async with reachable():
+            found = await self._redis.get(self._begun(host, session))
+        return None if found is None else int(found)
+
+    async def ids(self, team: str, channel: str) -> list[str]:
         """The conversations of a channel, that in which something happened last first."""
 
         async def ask(partition: int) -> list[tuple[str, float]]:
             async with reachable():
                 found: list[tuple[str, float]] = await self._redis.zrange(
-                    Keys(partition).talks(channel), 0, -1, withscores=True
+                    Keys(partition).talks(team, channel), 0, -1, withscores=True
                 )
             return found
 

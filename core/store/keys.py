@@ -111,13 +111,21 @@ class Keys:
         """Hash: a conversation with a host's agent."""
         return f"{self.base}:talk:{talk_id}"
 
-    def talks(self, channel: str) -> str:
-        """Sorted set: the conversations of a channel, by the ms when something last happened there."""
-        return f"{self.base}:talks:{channel}"
+    def talks(self, team: str, channel: str) -> str:
+        """Sorted set: the conversations of a workspace's channel, by the ms when something last happened there."""
+        return f"{self.base}:talks:{team}:{channel}"
 
     def session(self, host: str, session: str) -> str:
         """String: the conversation that a host's session is of. The text is hashed, so any of it will do."""
-        return f"{self.base}:session:{hashlib.sha256(f'{host} {session}'.encode()).hexdigest()[:40]}"
+        return f"{self.base}:session:{_hashed(host, session)}"
+
+    def begun(self, host: str, session: str) -> str:
+        """String: when the last turn of a host's session began, in ms, for as long as a turn may last there."""
+        return f"{self.base}:begun:{_hashed(host, session)}"
+
+    def met(self, host: str) -> str:
+        """Sorted set: the sessions of a host that were met, by the ms when they last were."""
+        return f"{self.base}:met:{host}"
 
     @property
     def mark(self) -> str:
@@ -143,7 +151,11 @@ class Keys:
 
     def idempotency(self, scope: str, key: str) -> str:
         """String: what an Idempotency-Key made. The text is hashed, so any of it will do."""
-        return f"{self.base}:idem:{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:40]}"
+        return f"{self.base}:idem:{_hashed(scope, key)}"
+
+
+def _hashed(*parts: str) -> str:
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:40]
 
 
 @lru_cache(maxsize=1024)

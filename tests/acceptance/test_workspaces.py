@@ -41,7 +41,7 @@ APPROVAL = {"tool_call_id": "a1", "tool_name": "delete_file", "args": {"path": "
 
 
 @asynccontextmanager
-async def several(mode: str, redis_url: str, folder: Path) -> AsyncIterator[World]:
+async def several(mode: str, redis_url: str, folder: Path, **more: str) -> AsyncIterator[World]:
     """A world of two workspaces and an organisation of two more; askgate is installed nowhere yet."""
     async with world_in(mode, redis_url, folder) as world:
         slack = world.slack
@@ -49,7 +49,7 @@ async def several(mode: str, redis_url: str, folder: Path) -> AsyncIterator[Worl
             world.ids[name] = slack.add_user(name, team=team)
         slack.add_org(ORG, "Org", [EAST, WEST])
         world.clock = ahead(slack)
-        await world.start(**oauth(world))
+        await world.start(**oauth(world), **more)
         slack.followers.append(CatchingUp(world.replicas[0]))
         slack.offer(f"{world.url}/slack/oauth_redirect")
         yield world

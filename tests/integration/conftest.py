@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient
 from aiohttp.typedefs import Handler
-from freezegun import freeze_time
-from freezegun.api import FrozenDateTimeFactory
 from pydantic import SecretStr
 
 from core.api import PREFIX, Metrics, build_api, build_health
@@ -157,14 +155,6 @@ async def api(new_api: Callable[[ResumeEngine], Awaitable[Api]], engine: ResumeE
 
 KEY_POLICY: Json = {"approvers": ["key:ci"], "responders": ["key:ci"]}
 """A policy under which the key `ci` may decide everything."""
-
-
-@pytest.fixture
-def clock() -> Iterator[FrozenDateTimeFactory]:
-    """The engines' wall clock, standing still until it is moved."""
-    with freeze_time("2026-03-01T12:00:00Z", real_asyncio=True) as frozen:
-        assert isinstance(frozen, FrozenDateTimeFactory)
-        yield frozen
 
 
 @pytest.fixture

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from core.agenda import TryAgain, Worker
 from core.engine import ResumeEngine
@@ -28,7 +29,7 @@ from core.resumes import Resume
 from core.runs import Run, RunStatus
 from tests.conftest import ANA
 from tests.runs import FOCUSED, body, question_call
-from tests.stores import events
+from tests.stores import events, until
 
 PATIENCE_S = 10
 
@@ -50,6 +51,8 @@ class Scripted:
             self.seen.task_done()
 
     def describe(self, wait: Wait) -> RunRequest:
+        if wait.facts.get("strange"):
+            raise TypeError("nobody thought of this")
         asked = body([question_call()], external_id=wait.external_id, host=self.name)
         return RunRequest.model_validate({**asked, "place": {"channel": "C1"}})
 
@@ -97,15 +100,6 @@ async def _still_there(_: str) -> str | None:
     return None
 
 
-async def until(engine: ResumeEngine, run: Run, true: Callable[[Run], bool]) -> Run:
-    with engine.bell.heard(f"run:{run.id}") as rung:
-        async with asyncio.timeout(PATIENCE_S):
-            while not true(run := await engine.run(run.id)):
-                await rung.wait()
-                rung.clear()
-    return run
-
-
 async def resumed(engine: ResumeEngine, host: Scripted, status: RunStatus = RunStatus.RESUMED) -> Run:
     """A run that a person answered and the host heard of."""
     await see(host, Wait("w1", {}))
@@ -128,6 +122,17 @@ async def test_what_is_missing_is_closed_unless_the_host_says_that_it_waits_all_
         await see(host, Present(frozenset(), later, why))
         assert [run.id for run in await open_runs(engine)] == [two.id]
     assert (await engine.run(one.id)).gates[0].status == "superseded"
+
+
+async def test_what_an_adapter_cannot_describe_holds_up_nothing_else_and_is_said_once(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    with capture_logs() as said:
+        await see(host, Wait("w1", {"strange": True}), Wait("w2", {}), Wait("w1", {"strange": True}))
+    assert [run.doc.external_id for run in await open_runs(engine)] == ["w2"]
+    [told] = [line for line in said if line["event"] == "host.not_opened"]
+    assert told["error"].startswith("the adapter failed (TypeError: desk.py:")
+    assert desk.problem is None
 
 
 async def test_what_was_taken_up_is_looked_after_by_the_agenda(

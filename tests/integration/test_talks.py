@@ -13,7 +13,7 @@ from freezegun.api import FrozenDateTimeFactory
 from core.agenda import TryAgain
 from core.conversations import Conversation, End, Ending, Said, Stage, Where
 from core.engine import ResumeEngine
-from core.hosts.base import Look, SessionGone, Standing
+from core.hosts.base import Load, Look, SessionGone, Standing
 from core.hosts.turns import AWAY_MS, Turns
 from core.policy import Person
 from core.talks import Stale, Word
@@ -64,8 +64,8 @@ class Server:
         self._messages(session)
         return self.standing[session]
 
-    async def load(self) -> tuple[int, int]:
-        return 0, 1
+    async def load(self) -> Load:
+        return Load(0, 1, 1)
 
     async def end(self, session: str) -> None:
         self.sessions.pop(session, None)
@@ -90,8 +90,8 @@ class Server:
         return self.sessions[session]
 
 
-async def stored(engine: ResumeEngine) -> Conversation:
-    talk = await engine.talks.read(HERE.id)
+async def stored(engine: ResumeEngine, where: Where = HERE) -> Conversation:
+    talk = await engine.talks.read(where.id)
     assert talk
     return talk
 
@@ -118,6 +118,22 @@ async def test_a_message_that_is_brought_again_is_known(engine: ResumeEngine) ->
     assert (await engine.talks.say(HERE, HOST, said))[0] is Word.TAKEN
     assert (await engine.talks.say(HERE, HOST, said))[0] is Word.AGAIN
     assert (await stored(engine)).turn == 1
+
+
+async def test_what_slack_brings_again_minutes_later_is_neither_said_again_nor_ends_what_began_since(
+    engine: ResumeEngine,
+) -> None:
+    server, first, stop = Server(), words("first"), words("stop")
+    await engine.talks.say(HERE, HOST, first)
+    server.turn_ends((await Turns(engine).send(await stored(engine), server)).session)
+    talk, _ = await Turns(engine).look(await stored(engine), server)
+    await engine.talks.put(talk.over())
+    assert await engine.talks.stop(HERE.id, End(kind=Ending.STOPPED, by=ANA), ts=stop.ts)
+    await engine.talks.put((await stored(engine)).over())
+    await one_turn(engine, server, "second")
+    assert (await engine.talks.say(HERE, HOST, first))[0] is Word.AGAIN
+    assert not await engine.talks.stop(HERE.id, End(kind=Ending.STOPPED, by=ANA), ts=stop.ts)
+    assert (await stored(engine)).stage is Stage.IDLE
 
 
 async def test_what_is_said_while_the_end_is_told_is_the_next_turn(engine: ResumeEngine) -> None:
@@ -228,8 +244,43 @@ async def test_the_conversations_of_a_channel_are_those_that_can_be_ended(engine
     there = Where(HOME, "C1", "1700000000.000200")
     await engine.talks.say(HERE, HOST, words("one"))
     await engine.talks.say(there, HOST, words("two\nthree", BEN))
-    assert {(t.title, t.by) for t in await engine.talks.here("C1")} == {("one", ANA), ("two three", BEN)}
+    assert {(t.title, t.by) for t in await engine.talks.here(HOME, "C1")} == {
+        ("one", ANA),
+        ("two three", BEN),
+    }
     assert await engine.talks.stop(HERE.id, End(kind=Ending.STOPPED, by=ANA))
     assert not await engine.talks.stop(HERE.id, End(kind=Ending.STOPPED, by=ANA))
-    assert [talk.id for talk in await engine.talks.here("C1")] == [there.id]
-    assert await engine.talks.here("C2") == []
+    assert [talk.id for talk in await engine.talks.here(HOME, "C1")] == [there.id]
+    assert await engine.talks.here(HOME, "C2") == []
+
+
+async def test_the_same_channel_and_thread_of_another_workspace_is_another_conversation(
+    engine: ResumeEngine,
+) -> None:
+    server, there = Server(), Where("T2", HERE.channel, HERE.thread_ts)
+    eve = Person(team="T2", user=ANA.user)
+    await engine.talks.say(HERE, HOST, words("here"))
+    assert (await engine.talks.say(there, HOST, words("there", eve)))[0] is Word.TAKEN
+    for where in (HERE, there):
+        await Turns(engine).send(await stored(engine, where), server)
+    here, other = await stored(engine), await stored(engine, there)
+    assert (here.said.text, other.said.text) == ("here", "there")
+    assert here.session != other.session
+    assert (here.place.team, other.place.team) == (HOME, "T2")
+    assert [talk.id for talk in await engine.talks.here("T2", "C1")] == [there.id]
+    assert await engine.talks.stop(there.id, End(kind=Ending.STOPPED, by=eve))
+    assert (await stored(engine)).stage is Stage.SENT
+
+
+async def test_where_nobody_can_be_told_a_turn_is_left_and_the_next_one_goes_on_from_it(
+    engine: ResumeEngine,
+) -> None:
+    server, turns = Server(), Turns(engine)
+    await engine.talks.say(HERE, HOST, words("first"))
+    talk = await turns.send(await stored(engine), server)
+    await engine.talks.leave(HERE.id)
+    assert (await stored(engine)).stage is Stage.IDLE
+    server.turn_ends(talk.session)
+    assert (await engine.talks.say(HERE, HOST, words("second")))[0] is Word.TAKEN
+    talk = await turns.send(await stored(engine), server)
+    assert server.sessions[talk.session] == ["first", "first"]

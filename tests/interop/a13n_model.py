@@ -21,10 +21,19 @@ def text_of(message: Json) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
+def task_of(text: str) -> str:
+    """What a helper is told by who delegates to it, which is wrapped; any other text as it is."""
+    start = text.find('{"delegated_task"')
+    if start < 0:
+        return text
+    wrapped, _ = json.JSONDecoder().raw_decode(text[start:])
+    return str(wrapped["delegated_task"])
+
+
 def turns_of(messages: list[Json]) -> tuple[int, list[Any]]:
     """Where the last message with a script stands, and its turns."""
     for number in reversed(range(len(messages))):
-        text = text_of(messages[number])
+        text = task_of(text_of(messages[number]))
         if messages[number]["role"] == "user" and (start := text.find('{"turns"')) >= 0:
             script, _ = json.JSONDecoder().raw_decode(text[start:])
             return number, script["turns"]

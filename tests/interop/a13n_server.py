@@ -128,12 +128,16 @@ class Door:
 
 @dataclass(frozen=True)
 class Running:
-    """A Service that runs: ``admin`` may do all, ``key`` is a runner's, ``agent`` the id of the scripted agent."""
+    """A Service that runs: ``admin`` may do all, ``key`` is a runner's, ``agent`` the id of the scripted agent.
+
+    ``lead`` is that of one who has it for a helper, which works on its own.
+    """
 
     url: str
     admin: Door
     key: str
     agent: str
+    lead: str
 
 
 class A13n:
@@ -141,6 +145,7 @@ class A13n:
 
     def __init__(self, running: Running) -> None:
         self.url, self.key, self.agent = running.url, running.key, running.agent
+        self.lead = running.lead
         self.admin = running.admin
         self._threads: list[str] = []
         self._subscriptions: list[str] = []
@@ -157,11 +162,15 @@ class A13n:
 
     async def turn(self, *turns: list[Json], session: str | None = None) -> Json:
         """Begin a thread whose model calls these tools, turn after turn. Returns its run, waiting or ended."""
+        return await self.sealed((await self.begin(*turns, session=session))["id"])
+
+    async def begin(self, *turns: list[Json], session: str | None = None, agent: str | None = None) -> Json:
+        """The same, and return the run at once."""
         content = [{"type": "text", "text": json.dumps({"turns": turns})}]
-        body = {"agent_id": self.agent, "payload": {"content": content}, "session_id": session}
+        body = {"agent_id": agent or self.agent, "payload": {"content": content}, "session_id": session}
         made = await self.ok("POST", "/threads", body, **{"Idempotency-Key": uuid4().hex})
         self._threads.append(made["thread"]["id"])
-        return await self.sealed(made["run"]["id"])
+        return dict(made["run"])
 
     async def sealed(self, run_id: str) -> Json:
         """A run when it no longer goes on."""
@@ -301,8 +310,11 @@ def prepared(url: str, model: str) -> Running:
         "toolsets": {"web": {"tools": {"fetch": {"permission": "ask"}}}},
     }
     agent_id = admin.ok("POST", "/agents", {"name": "Release agent", "config": agent})["id"]
+    helper = {"agent_id": agent_id, "environment": {"mode": "none"}}
+    lead = {"model": "scripted", "subagent_mode": "async", "subagents": {"helper": helper}}
+    lead_id = admin.ok("POST", "/agents", {"name": "Lead agent", "config": lead})["id"]
     account = admin.ok("POST", f"/workspaces/{workspace['id']}/service-accounts", {"name": "askgate"})
     issued = admin.ok(
         "POST", f"/workspaces/{workspace['id']}/service-accounts/{account['id']}/keys", {"name": "askgate"}
     )
-    return Running(url, admin, issued["secret"], agent_id)
+    return Running(url, admin, issued["secret"], agent_id, lead_id)

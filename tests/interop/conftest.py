@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 import shutil
 import socket
@@ -33,6 +34,16 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+async def eventually(there: Callable[[], Any]) -> None:
+    """Return when something is so. ``there`` tells, or is a coroutine that does."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            found = there()
+            if await found if inspect.isawaitable(found) else found:
+                return
+            await asyncio.sleep(0.02)
 
 
 class Motus:

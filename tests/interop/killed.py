@@ -1,4 +1,4 @@
-"""A process to be killed: a worker of askgate's with a desk before one host, and nothing else."""
+"""Processes to be killed: a worker of askgate's with a desk before one host, or all of askgate."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from bot import logs
+from bot import logs, service
+from bot.slack import talking
 from core import agenda
 from core.agenda import Worker
 from core.hosts import desk
 from core.hosts.config import KINDS
 from core.hosts.desks import Desks
+from core.settings import load_settings
+from core.store import events
 from tests.crash.points import Points
 from tests.stores import engine_on
 
@@ -40,23 +45,46 @@ class Moments(Points):
 
 def live(url: str, block: dict[str, Any], doom: int | None, met: str) -> None:
     """``block``: the host's, with its kind in the name; ``met``: the file that gets a line for each moment."""
+    _prepare()
+    Moments(doom, _strike, _notes(met)).install()
+    asyncio.run(_desk(url, block))
+
+
+def converse(settings: dict[str, str], doom: str | None, met: str) -> None:
+    """All of askgate, as it is served. ``doom``: a point by its name; ``met``: the file that gets a line for each."""
+    _prepare()
+    events.LEASE_MS = AGENDA_LEASE_MS
+    talking.QUIET_MS = 0
+    service.Worker = partial(Worker, lease_ms=AGENDA_LEASE_MS)  # type: ignore[assignment,misc]
+    note = _notes(met)
+    Points(doom, _strike, lambda place: note(f"{place} before\n{place} after")).install()
+    asyncio.run(_askgate(settings, Path(met).with_name("no.env")))
+
+
+def _prepare() -> None:
     logs.set_up("error")
     agenda.LEASE_MS = AGENDA_LEASE_MS
     desk.LEASE_S, desk.RESUME_S = LEASE_S, RESUME_S
+
+
+def _strike() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _notes(met: str) -> Callable[[str], object]:
     file = os.open(met, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    moments = Moments(
-        doom,
-        lambda: os.kill(os.getpid(), signal.SIGKILL),
-        lambda point: os.write(file, f"{point}\n".encode()),
-    )
-    moments.install()
-    asyncio.run(_serve(url, block))
+    return lambda line: os.write(file, f"{line}\n".encode())
 
 
-async def _serve(url: str, block: dict[str, Any]) -> None:
+async def _desk(url: str, block: dict[str, Any]) -> None:
     config = KINDS[block["name"].split(".")[0]].model_validate(block)
     async with engine_on(url) as engine:
         desks = Desks(engine, [config])
         Worker(engine.store, engine.bell, {"follow": desks.follow}, lease_ms=AGENDA_LEASE_MS).start()
         desks.start()
+        await asyncio.Event().wait()
+
+
+async def _askgate(settings: dict[str, str], no_env: Path) -> None:
+    async with service.Service(load_settings(settings, need_slack=True, env_file=no_env)):
         await asyncio.Event().wait()

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import random
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -50,11 +51,11 @@ class Victim(Protocol):
 
 @dataclass
 class Life:
-    """One scene: the processes that lived in it. The first is to die at its ``doom``."""
+    """One scene: the processes that lived in it, each of which does ``live``. The first is to die at its ``doom``."""
 
-    url: str
-    block: dict[str, Any]
-    doom: int | None
+    live: Callable[..., None]
+    args: tuple[Any, ...]
+    doom: int | str | None
     met: Path
     born: list[ForkServerProcess] = field(default_factory=list)
     struck: bool = False
@@ -63,9 +64,7 @@ class Life:
         """Start a process if none lives."""
         if not self.born or not self.born[-1].is_alive():
             doom = None if self.born else self.doom
-            process = _fork.Process(
-                target=live, args=(self.url, self.block, doom, str(self.met)), daemon=True
-            )
+            process = _fork.Process(target=self.live, args=(*self.args, doom, str(self.met)), daemon=True)
             process.start()
             self.born.append(process)
 
@@ -86,7 +85,7 @@ async def scene(engine: ResumeEngine, url: str, victim: Victim, doom: int | None
     """
     before = {run.id for run in await runs_of(engine, victim)}
     handles = [await victim.begin(), await victim.begin()]
-    life = Life(url, victim.block, doom, met)
+    life = Life(live, (url, victim.block), doom, met)
     try:
         async with asyncio.timeout(PATIENCE_S):
             while not await _over(engine, victim, before, handles):

@@ -24,6 +24,7 @@ from tests.conftest import ANA, BEN
 from tests.interop.a13n_model import FAIL
 from tests.interop.a13n_server import PATIENCE_S, A13n
 from tests.interop.conftest import desk_before
+from tests.stores import until
 
 pytestmark = pytest.mark.timeout(600)
 """The first one makes the environment of the real system."""
@@ -166,28 +167,6 @@ async def test_what_nobody_decided_and_then_failed_is_a_dead_letter(
 
 
 @pytest.mark.slow
-async def test_a_reply_that_was_lost_is_told_again_and_answers_nothing_twice(
-    engine: ResumeEngine, a13n: A13n, found: Found
-) -> None:
-    waiting = await a13n.turn([ASK])
-    config = a13n.config()
-    async with desk_before(engine, config):
-        [run] = await found()
-    # a desk that dies between the Service's answer and the store
-    await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
-    [resume] = await engine.resumes.claim("a13n.test", limit=1, wait_s=5, lease_s=0.2)
-    desks = Desks(engine, [config])
-    desk = desks.get("a13n.test")
-    assert desk
-    assert (await desk._host.resume(resume)).word == "applied"
-    async with desk_before(engine, config):
-        await found(1, RunStatus.RESUMED)
-        await a13n.heard(waiting)
-    await desks.stop(0)
-    assert len(await a13n.runs(waiting)) == 2
-
-
-@pytest.mark.slow
 async def test_what_somebody_else_answered_is_superseded(
     engine: ResumeEngine, a13n: A13n, found: Found
 ) -> None:
@@ -199,77 +178,6 @@ async def test_what_somebody_else_answered_is_superseded(
     assert run.gates[0].status == Outcome.SUPERSEDED
     assert "answered elsewhere" in (run.gates[0].decision.detail or "")
     assert len(await a13n.runs(waiting)) == 2
-
-
-@pytest.mark.slow
-async def test_an_answer_that_comes_second_is_lost_and_says_so(
-    engine: ResumeEngine, a13n: A13n, found: Found
-) -> None:
-    waiting = await a13n.turn([ASK])
-    async with desk_before(engine, a13n.config()):
-        [run] = await found()
-    call = waiting["pending"]["calls"][0]["tool_call_id"]
-    await a13n.answer(waiting, calls={call: {"status": "failed", "message": "no"}})
-    await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
-    async with desk_before(engine, a13n.config()):
-        [run] = await found(1, RunStatus.LOST)
-    assert "answered elsewhere" in (run.error or "")
-    assert len(await a13n.runs(waiting)) == 2
-
-
-@pytest.mark.slow
-async def test_an_archived_thread_closes_its_card_and_refuses_what_was_decided(
-    engine: ResumeEngine, a13n: A13n, found: Found
-) -> None:
-    first, second = await a13n.turn([ASK]), await a13n.turn([ASK])
-    async with desk_before(engine, a13n.config()):
-        runs = {run.doc.external_id: run for run in await found(2)}
-        await a13n.archive(first)
-        [closed] = await found(1, RunStatus.LOST)
-        assert closed.doc.external_id == first["id"]
-        assert "archived" in (closed.gates[0].decision.detail or "")
-    await a13n.archive(second)
-    await engine.decide(runs[second["id"]].gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
-    async with desk_before(engine, a13n.config()):
-        [failed] = await found(1, RunStatus.FAILED)
-    assert "The thread is archived in a13n" in (failed.error or "")
-
-
-@pytest.mark.slow
-async def test_an_archived_agent_is_named_and_the_same_decision_goes_through_afterwards(
-    engine: ResumeEngine, a13n: A13n, found: Found
-) -> None:
-    waiting = await a13n.turn([ASK])
-    async with desk_before(engine, a13n.config()):
-        [run] = await found()
-        await a13n.set_archived(True)
-        try:
-            await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
-            [failed] = await found(1, RunStatus.FAILED)
-            assert "The agent is archived in a13n" in (failed.error or "")
-        finally:
-            await a13n.set_archived(False)
-        await engine.dead_letters.requeue(run.id, by=ANA.model_copy(update={"user": "U9"}), via="api")
-        await found(1, RunStatus.RESUMED)
-        await a13n.heard(waiting)
-
-
-@pytest.mark.slow
-async def test_a_wait_behind_a_later_run_of_its_session_stays_open(
-    engine: ResumeEngine, a13n: A13n, found: Found
-) -> None:
-    waiting = await a13n.turn([ASK])
-    async with desk_before(engine, a13n.config()) as desk:
-        [run] = await found()
-        later = await a13n.turn(session=waiting["session_id"])
-        assert later["status"] == "completed"
-        listed = await a13n.ok("GET", "/sessions?status=waiting")
-        assert waiting["session_id"] not in [item["id"] for item in listed["items"]]
-    async with desk_before(engine, a13n.config()) as desk:
-        assert await engine.run(run.id) == (await found())[0]
-        await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=FOCUSED)
-        assert await a13n.heard(waiting)
-        assert desk.problem is None
 
 
 @pytest.mark.slow
@@ -334,7 +242,6 @@ async def test_a_delivery_opens_what_waits(
     assert run.doc.external_id == waiting["id"]
 
 
-@pytest.mark.slow
 async def test_a_delivery_counts_once_and_only_if_it_is_the_service_s_own(
     engine: ResumeEngine, a13n: A13n, found: Found, door: TestServer
 ) -> None:
@@ -378,13 +285,3 @@ async def test_a_delivery_counts_once_and_only_if_it_is_the_service_s_own(
     await engine.supersede(run.id, "another one would be opened for it")
     assert await post(waiting, delivery="d1") == 204
     assert await found(0) == []
-
-
-async def until(engine: ResumeEngine, run: Run, true: Callable[[Run], bool]) -> Run:
-    """A run, when something is true of it."""
-    with engine.bell.heard(f"run:{run.id}") as rung:
-        async with asyncio.timeout(PATIENCE_S):
-            while not true(run := await engine.run(run.id)):
-                await rung.wait()
-                rung.clear()
-    return run

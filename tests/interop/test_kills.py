@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from core.engine import ResumeEngine
+from tests.interop import kills_talk
 from tests.interop.a13n_server import A13n
 from tests.interop.conftest import Motus
 from tests.interop.kills import kill
@@ -134,3 +135,18 @@ async def test_twenty_kills_before_looprig(
     engine: ResumeEngine, redis_url: str, looprig: Looprig, tmp_path: Path, dialect: str
 ) -> None:
     await kill(engine, redis_url, OfLooprig(looprig, dialect), seed=SEED, times=TIMES, folder=tmp_path)
+
+
+async def test_two_kills_in_a_conversation_lose_nothing_and_say_nothing_twice(
+    engine: ResumeEngine, redis_url: str, motus: Motus, tmp_path: Path
+) -> None:
+    async with kills_talk.thread(engine, motus, redis_url, tmp_path) as thread:
+        await kills_talk.kill(thread, seed=SEED, times=2, points=kills_talk.CERTAIN)
+
+
+@pytest.mark.slow
+async def test_twenty_kills_in_a_conversation(
+    engine: ResumeEngine, redis_url: str, motus: Motus, tmp_path: Path
+) -> None:
+    async with kills_talk.thread(engine, motus, redis_url, tmp_path) as thread:
+        await kills_talk.kill(thread, seed=SEED, times=TIMES)

@@ -44,7 +44,7 @@ async def served(engine: ResumeEngine, looprig: Looprig, dialect: str, **more: A
     config = LooprigConfig.model_validate(
         {"name": "looprig.test", "channel": "C1", "approvers": ["U1"], **block, **more}
     )
-    desk = Desk(engine, adapter(config, engine.store.clock, engine.talks.moved))
+    desk = Desk(engine, adapter(config, engine.store.clock, engine.talks))
     desk.start()
     try:
         yield desk

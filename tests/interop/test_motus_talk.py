@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession, web
-from aiohttp.test_utils import TestServer
 from redis.asyncio import Redis
 
 from bot import words
+from bot.slack import talking
 from tests.acceptance.world import WAIT_S, Json, World, said, world_in
+from tests.interop.between import Between
 from tests.interop.conftest import PATIENCE_S, Motus, free_port
 
 APPROVAL = {"type": "tool_approval", "tool_name": "delete_file", "tool_args": {"path": "/tmp/old.log"}}
@@ -108,6 +107,10 @@ async def test_what_the_agent_asks_is_a_card_in_the_thread_and_a_message_has_to_
     await chat.serve()
     root = await chat.mention("ana", {"in_turn": [APPROVAL]})
     await chat.world.slack.wait_for(lambda: len(chat.shown(root)) == 2, WAIT_S)
+    [card] = [text for text in chat.shown(root) if WAITING not in text]
+    title, asked = card.splitlines()[:2]
+    assert title.startswith('{"in_turn": [')  # what was said
+    assert asked.startswith("Asked by agent motus.test · for @ana")
     assert {WAITING in text for text in chat.shown(root)} == {True, False}
     await chat.mention("ben", "are you there?", root["ts"])
     await chat.world.told("ben", words.TALK_BUSY_WAITING)
@@ -241,44 +244,20 @@ async def test_somebody_of_another_workspace_is_told_that_they_cannot(http_chat:
     assert chat.shown(root) == []
 
 
-@contextlib.asynccontextmanager
-async def unreliable(url: str, lose: asyncio.Event, port: int | None = None) -> AsyncIterator[str]:
-    """A way to a server on which the reply to a message gets lost while ``lose`` is set."""
-
-    async def pass_on(request: web.Request) -> web.StreamResponse:
-        async with ClientSession() as session:
-            body = await request.read()
-            headers = {"Content-Type": "application/json"}
-            async with session.request(
-                request.method, f"{url}{request.path_qs}", data=body or None, headers=headers
-            ) as answer:
-                data = await answer.read()
-        if lose.is_set() and request.method == "POST" and request.path.endswith("/messages"):
-            lose.clear()
-            assert request.transport
-            request.transport.close()
-        kind = answer.content_type
-        return web.Response(status=answer.status, body=data, content_type=kind if data else None)
-
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", pass_on)
-    async with TestServer(app, port=port) as server:
-        yield str(server.make_url("")).rstrip("/")
-
-
 async def test_a_message_whose_taking_was_not_heard_of_is_not_sent_twice(http_chat: Chat) -> None:
-    chat, lose = http_chat, asyncio.Event()
-    async with unreliable(chat.motus.url, lose) as url:
-        await chat.serve(url)
+    chat = http_chat
+    async with Between(chat.motus.url).serving() as between:
+        await chat.serve(between.url)
         root = await chat.mention("ana", {"say": "first"})
         await chat.shows(root, "first")
-        lose.set()
+        lost = between.fail("POST .*/messages$", "reply")
         await chat.mention("ana", {"say": "second"}, root["ts"])
         await chat.shows(root, "first", "second")
-        assert not lose.is_set()
-        lose.set()
+        assert lost.met == 1
+        lost = between.fail("POST .*/messages$", "reply")
         await chat.mention("ana", {"raise": "third"}, root["ts"])
         await chat.shows(root, "first", "second", "RuntimeError: third")
+        assert lost.met == 1
         messages = await chat.motus.client.messages(await chat.session())
         assert [m["content"] for m in messages if m["role"] == "assistant"] == ["first", "second"]
         await chat.world.stop()
@@ -296,12 +275,12 @@ async def test_a_reply_of_which_slack_did_not_say_that_it_was_posted_is_posted_o
 
 
 async def test_a_server_that_is_away_is_said_and_gets_the_message_when_it_is_back(http_chat: Chat) -> None:
-    chat, lose = http_chat, asyncio.Event()
+    chat = http_chat
     port = free_port()
     await chat.serve(f"http://127.0.0.1:{port}")
     root = await chat.mention("ana", {"say": "here I am"})
     await chat.shows(root, "cannot be reached")
-    async with unreliable(chat.motus.url, lose, port):
+    async with Between(chat.motus.url).serving(port):
         await chat.shows(root, "here I am")
         await chat.world.stop()
 
@@ -315,3 +294,25 @@ async def test_another_process_goes_on_with_a_turn_that_one_died_in(http_chat: C
     chat.hold().touch()
     await chat.serve()
     await chat.shows(root, "done")
+
+
+async def test_a_turn_is_shown_as_queued_when_the_server_has_more_than_it_can_do_and_one_that_works_is_not(
+    http_chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(talking, "QUIET_MS", 200)
+    chat, go = http_chat, http_chat.hold()
+    await chat.serve()
+    works = await chat.mention("ana", {"until": str(go), "say": "worked"})
+    await chat.shows(works, WORKING)
+    for _ in range(4):
+        await chat.motus.turn(until=str(go), say="")
+    sixth = await chat.mention("ben", {"until": str(go), "say": "sixth"})
+    await chat.shows(sixth, "has the message. It has much to do")
+    seventh = await chat.mention("cho", {"until": str(go), "say": "seventh"})
+    await chat.shows(seventh, "7 turns for 6 workers")
+    [sign] = [m for m in chat.world.slack.messages(works["channel"]) if m.get("thread_ts") == works["ts"]][1:]
+    assert WORKING in chat.world.slack.text_of(sign)
+    go.touch()
+    for root, reply in ((works, "worked"), (sixth, "sixth"), (seventh, "seventh")):
+        await chat.shows(root, reply)
+    assert sign["ts"] not in [call.args["ts"] for call in chat.world.slack.called("chat.update")]

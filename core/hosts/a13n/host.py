@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
+
+import structlog
 
 from core.clock import Clock
 from core.gates import Outcome
@@ -19,6 +22,7 @@ from core.hosts.base import (
     Reply,
     Seen,
     Sequel,
+    Sessions,
     Wait,
     Word,
 )
@@ -26,24 +30,38 @@ from core.hosts.config import A13nConfig
 from core.requests import RunRequest
 from core.resumes import Resume
 
+log = structlog.get_logger(__name__)
+
 ANSWERED: Final = "It was answered elsewhere in a13n."
 ARCHIVED: Final = "Its thread was archived in a13n."
 GONE: Final = "a13n no longer has this run."
+OTHERWISE: Final = (
+    "a13n has had other answers under this decision's key. Which of them count, its console tells."
+)
+OTHER_RUN: Final = (
+    "a13n knows this decision's key for something else. "
+    "Have it decided again (reopen), which makes another key."
+)
+AT_A_TIME: Final = 20
+"""How many of the sessions that are not listed are read with each reading."""
 
 
 class A13nHost:
     """One workspace of a Service, by its key. See `core.hosts.base`: Host, Follows and Calls."""
 
-    def __init__(self, config: A13nConfig, clock: Clock) -> None:
+    def __init__(self, config: A13nConfig, clock: Clock, sessions: Sessions) -> None:
         self.name = config.name
         self._config = config
         self._clock = clock
+        self._sessions = sessions
         self._client = A13nClient(config.url, config.api_key)
         self._names: dict[str, str] = {}
         # what a run waits for never changes, so it is read once
         self._waits: dict[str, Wait | None] = {}
         # sessions, and their latest run, whose threads are all archived: their runs wait for ever, and for nobody
         self._closed: dict[str, str] = {}
+        # how far the sessions that are not listed have been read
+        self._read = 0
         self._woken = asyncio.Event()
 
     async def close(self) -> None:
@@ -67,10 +85,16 @@ class A13nHost:
                 continue
 
     async def _found(self) -> list[Wait]:
-        """There is no list of runs that wait: they are the heads of the threads of sessions whose latest run does."""
+        """There is no list of runs that wait: they are heads of the threads of sessions.
+
+        The sessions whose latest run waits are listed. Those in which something else began later are not, so of those
+        that are remembered some more are read each time.
+        """
         heads: set[str] = set()
         closed: dict[str, str] = {}
+        listed: set[str] = set()
         async for session_id, latest in self._client.waiting_sessions():
+            listed.add(session_id)
             threads: list[Thread] = []
             if self._closed.get(session_id) != latest:
                 threads = await self._client.threads(session_id)
@@ -78,9 +102,24 @@ class A13nHost:
             if all(thread.archived for thread in threads):
                 closed[session_id] = latest
         self._closed = closed
+        heads |= await self._hidden(listed)
         self._waits = {run_id: self._waits[run_id] for run_id in heads & self._waits.keys()}
-        found = [await self._wait(run_id) for run_id in sorted(heads)]
-        return [wait for wait in found if wait is not None]
+        found = [wait for run_id in sorted(heads) if (wait := await self._wait(run_id))]
+        await self._sessions.met(self.name, sorted({wait.session for wait in found}))
+        return found
+
+    async def _hidden(self, listed: set[str]) -> set[str]:
+        """The heads of the next sessions that are remembered and not listed: a few each time, in turn."""
+        known = [s for s in await self._sessions.met(self.name, ()) if s not in listed]
+        turn = known[self._read : self._read + AT_A_TIME]
+        self._read = self._read + AT_A_TIME if self._read + AT_A_TIME < len(known) else 0
+        heads: set[str] = set()
+        for session_id in turn:
+            with contextlib.suppress(A13nRefused):  # it was deleted, and holds up no other
+                heads |= {
+                    thread.idle_head for thread in await self._client.threads(session_id) if thread.idle_head
+                }
+        return heads
 
     async def _wait(self, run_id: str) -> Wait | None:
         if run_id not in self._waits:
@@ -89,11 +128,15 @@ class A13nHost:
 
     async def _wait_of(self, run: Run) -> Wait | None:
         """What a run waits for; None if it does not wait, or is somebody else's to see to."""
-        if run.pending is None or (self._config.agents and run.agent_id not in self._config.agents):
+        if run.pending is None or not self._mine(run):
             return None
         if not self._config.client_tools and gates.wants_client(run.pending):
             return None
-        return Wait(run.id, {"agent": await self._agent_name(run.agent_id), "pending": run.pending})
+        facts = {"agent": await self._agent_name(run.agent_id), "pending": run.pending}
+        return Wait(run.id, facts, run.session_id)
+
+    def _mine(self, run: Run) -> bool:
+        return not self._config.agents or run.agent_id in self._config.agents
 
     async def _agent_name(self, agent_id: str) -> str:
         if agent_id not in self._names:
@@ -133,6 +176,8 @@ class A13nHost:
             return []
         try:
             run = await self._client.run(run_id)
+            if self._mine(run):
+                await self._sessions.met(self.name, [run.session_id])
             wait = await self._wait_of(run)
             return [wait] if wait and not await self._why_closed(run) else []
         except A13nRefused:
@@ -156,18 +201,36 @@ class A13nHost:
         for gate in resume.run.gates:
             if gate.status == Outcome.SUPERSEDED and gate.decision:
                 return Reply(Word.LOST, gate.decision.detail)
+        run_id = resume.run.doc.external_id or ""
         try:
             body = gates.body(json.loads(resume.body))
-            await self._client.resume(resume.run.doc.external_id or "", body, f"slack:{resume.key}")
+            return await self._answer(run_id, body, f"slack:{resume.key}")
         except gates.TooLarge as error:
             return Reply(Word.REFUSED, str(error))
         except A13nAway as error:
             return Reply(Word.RETRYABLE, str(error))
-        except A13nRefused as error:
-            return _refusal(error)
         finally:
             self._woken.set()
+
+    async def _answer(self, run_id: str, body: bytes, key: str) -> Reply:
+        try:
+            await self._client.resume(run_id, body, key)
+        except A13nRefused as error:
+            if error.reason == "idempotency_key_reused":
+                return await self._key_reused(run_id)
+            return _refusal(error)
         return Reply(Word.APPLIED, follow=True)
+
+    async def _key_reused(self, run_id: str) -> Reply:
+        """a13n has had something else under a key of ours, which must not be: whether it was for this run, it tells."""
+        log.error("a13n.key_reused", host=self.name, external_id=run_id)
+        try:
+            closed = await self._why_closed(await self._client.run(run_id))
+        except A13nRefused:
+            return Reply(Word.LOST, GONE)
+        if closed:
+            return Reply(Word.UNKNOWN, OTHERWISE, follow=True)
+        return Reply(Word.REFUSED, OTHER_RUN)
 
     # what came of it
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import aiohttp
 from pydantic import SecretStr
@@ -84,27 +85,34 @@ class MotusClient:
     async def sessions(self) -> list[Session]:
         """Every session that the server has."""
         items = await self._call("GET", "/sessions")
-        return [Session(str(i["session_id"]), i["status"], int(i.get("total_messages") or 0)) for i in items]
+        with _as_known():
+            return [Session(str(i["session_id"]), i["status"], int(i["total_messages"] or 0)) for i in items]
 
     async def read(self, session_id: str, *, wait: bool = False) -> Reading:
         """A session; with ``wait``, when it no longer runs, or after LONG_POLL_S. Raises Gone or Unreadable."""
         query = {"wait": "true", "timeout": f"{LONG_POLL_S:g}"} if wait else {}
         body = await self._call("GET", f"/sessions/{session_id}", query=query)
-        response = body.get("response") or {}
-        return Reading(
-            body["status"],
-            tuple(
-                Interrupt(str(item["interrupt_id"]), str(item.get("type") or "unknown"), item.get("payload"))
-                for item in body.get("interrupts") or ()
-            ),
-            response.get("content"),
-            body.get("error"),
-        )
+        with _as_known():
+            if body["status"] not in get_args(Status):
+                raise ValueError(body["status"])
+            response = body.get("response") or {}
+            return Reading(
+                body["status"],
+                tuple(
+                    Interrupt(
+                        str(item["interrupt_id"]), str(item.get("type") or "unknown"), item.get("payload")
+                    )
+                    for item in body.get("interrupts") or ()
+                ),
+                response.get("content"),
+                body.get("error"),
+            )
 
     async def create(self, state: list[Any] | None = None) -> str:
         """Make a session, with the messages that it starts from. Returns its id."""
         body = await self._call("POST", "/sessions", body={"state": state} if state else {})
-        return str(body["session_id"])
+        with _as_known():
+            return str(body["session_id"])
 
     async def delete(self, session_id: str) -> None:
         """End a session and whatever runs in it. Raises Gone."""
@@ -113,7 +121,8 @@ class MotusClient:
     async def messages(self, session_id: str) -> list[Any]:
         """The messages of the turns that have ended. Raises Gone."""
         found = await self._call("GET", f"/sessions/{session_id}/messages")
-        return list(found)
+        with _as_known():
+            return list(found)
 
     async def send(self, session_id: str, content: str) -> None:
         """Start a turn. Raises Gone, or Moved while a turn is under way."""
@@ -128,10 +137,11 @@ class MotusClient:
         body = {"interrupt_id": interrupt_id, "value": value}
         await self._call("POST", f"/sessions/{session_id}/resume", body=body)
 
-    async def load(self) -> tuple[int, int]:
-        """How many turns are under way or queued, and how many workers the server was given."""
+    async def workers(self) -> int:
+        """How many workers the server was given. (How many of them are at work says nothing of what is queued.)"""
         body = await self._call("GET", "/health")
-        return int(body.get("running_workers") or 0), int(body.get("max_workers") or 0)
+        with _as_known():
+            return int(body["max_workers"])
 
     async def cancel_turn(self, session_id: str, told: Callable[[str], Awaitable[None]] | None = None) -> str:
         """End the turn and keep the conversation: a session of the same messages takes its place. Returns its id.
@@ -144,8 +154,24 @@ class MotusClient:
         kept = await self.create(await self.messages(session_id))
         if told:
             await told(kept)
-        await self.delete(session_id)
+        try:
+            await self.delete(session_id)
+        except Gone:
+            return kept
+        except MotusError:
+            # the reply may have been lost after the session was ended
+            if not await self._is_gone(session_id):
+                raise
         return kept
+
+    async def _is_gone(self, session_id: str) -> bool:
+        try:
+            await self.read(session_id)
+        except Gone:
+            return True
+        except Unreadable:
+            pass
+        return False
 
     async def _call(
         self, method: str, path: str, *, query: dict[str, str] | None = None, body: Any = None
@@ -153,10 +179,22 @@ class MotusClient:
         timeout = aiohttp.ClientTimeout(total=CALL_S + (LONG_POLL_S if query else 0))
         url = self._base.joinpath(path[1:]).with_query(query or {})
         try:
-            async with self._session.request(method, url, json=body, timeout=timeout) as answer:
+            # a POST that is sent elsewhere may become a GET there, whose 200 would pass for "taken"
+            async with self._session.request(
+                method, url, json=body, timeout=timeout, allow_redirects=False
+            ) as answer:
                 return _read(answer.status, await answer.read())
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise MotusError(f"it cannot be reached ({type(error).__name__})") from error
+
+
+@contextlib.contextmanager
+def _as_known() -> Iterator[None]:
+    """Around what reads a reply. Raises MotusError for one that is not as it should be."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MotusError("its reply is not one of Motus") from error
 
 
 def _read(status: int, body: bytes) -> Any:
@@ -164,10 +202,13 @@ def _read(status: int, body: bytes) -> Any:
         return None
     try:
         parsed = json.loads(body)
+    except RecursionError:
+        raise Unreadable("what it waits for is nested too deeply to be shown") from None
     except ValueError:
         if status == 500:
             raise Unreadable("the server cannot show what it waits for") from None
-        raise MotusError(f"it answered {status} without JSON") from None
+        sends_on = ", so the url is not the server's own" if 300 <= status < 400 else ""
+        raise MotusError(f"it answered {status} without JSON{sends_on}") from None
     if 200 <= status < 300:
         return parsed
     detail = parsed.get("detail") if isinstance(parsed, dict) else None

@@ -5,41 +5,46 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any, Final
 
+import structlog
+
 from core.clock import Clock
-from core.hosts.base import APPLIED, Moved, Present, Reply, Seen, Wait, Word
+from core.hosts.base import APPLIED, Present, Reply, Seen, Sessions, Wait, Word
 from core.hosts.config import MotusConfig
 from core.hosts.motus import client as wire
 from core.hosts.motus import gates
 from core.hosts.motus.client import Gone, MotusClient, MotusError, Refused, Session, Unreadable
 from core.hosts.motus.talker import MotusTalker
+from core.hosts.motus.turnclock import TurnClock
 from core.requests import RunRequest
 from core.resumes import Resume
 
 SOON_S, LATE_S = 1.0, 5.0
 """How long to rest between two readings: soon after something changed, later if nothing does."""
 MAX_LONG_POLLS: Final = 64
-MARGIN_S: Final = 5
-"""A deadline is that much before the server's own, so that the explicit failure gets there in time."""
+READINGS, REREAD_S = 5, 1.0
+"""How often a session is read after the server took no answer, and when again. A worker that has ended is still shown
+as waiting for up to 3 s."""
+
+log = structlog.get_logger(__name__)
 
 
 class MotusHost:
     """One Motus server. See `core.hosts.base.Host`."""
 
-    def __init__(self, config: MotusConfig, clock: Clock, moved: Moved) -> None:
+    def __init__(self, config: MotusConfig, clock: Clock, sessions: Sessions) -> None:
         self.name = config.name
-        self._moved = moved
+        self._sessions = sessions
         self._config = config
         self._clock = clock
         self._client = MotusClient(config.url, config.api_key)
-        self.talker = MotusTalker(self._client, config.talk) if config.talk else None
+        self._turns = TurnClock(config.name, config.turn_timeout_s, sessions, clock)
+        self.talker = MotusTalker(self._client, config.talk, self._turns) if config.talk else None
         self._woken = asyncio.Event()
         self._long_polls: dict[str, asyncio.Task[None]] = {}
-        self._turns: dict[tuple[str, int], int] = {}
-        self._since: dict[str, int] = {}
 
     async def close(self) -> None:
         for task in self._long_polls.values():
@@ -56,13 +61,14 @@ class MotusHost:
             self._woken.clear()
             asked_ms = self._clock.now_ms()
             sessions = await self._client.sessions()
-            self._time(sessions, asked_ms)
-            waits, dark = await self._waits([s for s in sessions if s.status == "interrupted"])
+            await self._turns.look(sessions, asked_ms)
+            waits, unread = await self._waits([s for s in sessions if s.status == "interrupted"])
             for wait in waits:
                 yield wait
             ids = frozenset(wait.external_id for wait in waits)
             alive = frozenset(session.id for session in sessions)
-            yield Present(ids, asked_ms, partial(_why_gone, alive, dark))
+            dark = frozenset(w.session for w in waits if w.facts["type"] == gates.UNREADABLE)
+            yield Present(ids, asked_ms, partial(_why_gone, alive, dark, unread))
             self._poll([s.id for s in sessions if s.status == "running"])
             rest_s = SOON_S if ids != before else min(rest_s * 1.5, LATE_S)
             before = ids
@@ -70,27 +76,23 @@ class MotusHost:
                 async with asyncio.timeout(rest_s):
                     await self._woken.wait()
 
-    def _time(self, sessions: Iterable[Session], now_ms: int) -> None:
-        """Note since when each turn is known to run: the server's clock began then at the latest."""
-        # by the number of its messages too, for one turn may follow another between two looks
-        busy = {(s.id, s.turns) for s in sessions if s.status in ("running", "interrupted")}
-        self._turns = {turn: self._turns.get(turn, now_ms) for turn in busy}
-        self._since = {session_id: since_ms for (session_id, _), since_ms in self._turns.items()}
-
     async def _waits(self, sessions: list[Session]) -> tuple[list[Wait], frozenset[str]]:
-        """What the sessions wait for, and those of them that cannot be read now."""
+        """What the sessions wait for, and those of them of which the server tells nothing now."""
         found = await asyncio.gather(*map(self._read, sessions))
-        waits = [wait for some in found for wait in some]
-        dark = frozenset(w.facts["session_id"] for w in waits if w.facts["type"] == gates.UNREADABLE)
-        return waits, dark
+        waits = [wait for some in found for wait in some or ()]
+        return waits, frozenset(s.id for s, some in zip(sessions, found, strict=True) if some is None)
 
-    async def _read(self, session: Session) -> list[Wait]:
+    async def _read(self, session: Session) -> list[Wait] | None:
+        """What one session waits for. None: it cannot be read, which is no reason to leave the others."""
         try:
             reading = await self._client.read(session.id)
         except Gone:
             return []
         except Unreadable as error:
             return [self._wait(session.id, _unreadable(session.turns), gates.UNREADABLE, str(error))]
+        except MotusError as error:
+            log.warning("host.session_unread", host=self.name, session=session.id, error=str(error))
+            return None
         return [self._wait(session.id, i.id, i.type, i.payload) for i in reading.interrupts]
 
     def _wait(self, session_id: str, interrupt_id: str, kind: str, payload: Any) -> Wait:
@@ -117,22 +119,14 @@ class MotusHost:
 
     def describe(self, wait: Wait) -> RunRequest:
         """One interrupt, one run with one gate."""
-        asked = {**self._config.asked, "timeout_s": self._timeout_s(wait.facts["session_id"])}
+        times = (self._config.timeout_s, self._turns.left_s(wait.facts["session_id"]))
+        asked = {**self._config.asked, "timeout_s": min((t for t in times if t is not None), default=None)}
         return RunRequest(
             **asked,
             external_id=wait.external_id,
             pending=gates.pending(wait.facts),
             state=json.dumps(wait.facts),
         )
-
-    def _timeout_s(self, session_id: str) -> int | None:
-        """No more than what is left of the server's own time, which runs while people think."""
-        own, turn_s = self._config.timeout_s, self._config.turn_timeout_s
-        if turn_s is None:
-            return own
-        now_ms = self._clock.now_ms()
-        left = turn_s - MARGIN_S - (now_ms - self._since.get(session_id, now_ms)) // 1000
-        return max(1, min(left, own) if own else left)
 
     # resuming
 
@@ -144,48 +138,73 @@ class MotusHost:
             return Reply(Word.REFUSED, str(error))
         results: dict[str, dict[str, dict[str, Any]]] = json.loads(resume.body)
         result = next(result for category in results.values() for result in category.values())
-        moved_on = Word.LOST if resume.tries == 1 else Word.UNKNOWN
         if result["outcome"] == "superseded":
             return Reply(Word.LOST, result.get("message") or result.get("reason"))
+        # an earlier try may have got there, and its reply been lost
+        moved_on = Word.LOST if resume.tries == 1 else Word.UNKNOWN
         try:
-            if not await self._still_waits(facts):
-                return Reply(moved_on, "The turn no longer waits for this.")
-            reply = await self._say(facts, result)
+            if await self._waits_for(facts) is not False:
+                return await self._say(facts, result, moved_on)
         except Gone:
             return Reply(moved_on, "The Motus session is gone.")
         except MotusError as error:
             return Reply(Word.RETRYABLE, str(error))
         finally:
             self._woken.set()
-        return reply
+        return Reply(moved_on, "The turn no longer waits for this.")
 
-    async def _still_waits(self, facts: dict[str, Any]) -> bool:
-        """Whether the interrupt is open. One that is hidden behind an unreadable one may be: its POST will tell."""
+    async def _waits_for(self, facts: dict[str, Any]) -> bool | None:
+        """Whether the interrupt is open. None: nobody can see, for it may be hidden behind one that is unreadable."""
         try:
             reading = await self._client.read(facts["session_id"])
         except Unreadable:
             if facts["type"] != gates.UNREADABLE:
-                return True
+                return None
             turns = {session.id: session.turns for session in await self._client.sessions()}
             return str(facts["interrupt_id"]) == _unreadable(turns.get(facts["session_id"], -1))
         return any(interrupt.id == facts["interrupt_id"] for interrupt in reading.interrupts)
 
-    async def _say(self, facts: dict[str, Any], result: dict[str, Any]) -> Reply:
+    async def _say(self, facts: dict[str, Any], result: dict[str, Any], moved_on: Word) -> Reply:
         session_id = facts["session_id"]
         try:
             value = gates.value(facts, result, self._config.failures)
         except gates.LeaveIt:
-            return APPLIED
+            return Reply(Word.REFUSED, "Nothing was sent to Motus: the turn waits on, until it is cancelled.")
         except gates.CancelTurn:
-            kept = await self._client.cancel_turn(session_id, partial(self._moved, self.name, session_id))
+            kept = await self._client.cancel_turn(
+                session_id, partial(self._sessions.moved, self.name, session_id)
+            )
             return Reply(Word.APPLIED, f"The turn was cancelled; the conversation goes on as session {kept}.")
         try:
             await self._client.resume(session_id, facts["interrupt_id"], value)
+        except Gone:
+            raise
         except wire.Moved as error:
-            return Reply(Word.LOST, f"Motus says: {error}")
+            return await self._not_taken(facts, moved_on, f"Motus says: {error}")
         except Refused as error:
             return Reply(Word.REFUSED, f"Motus refused the answer: {error}")
+        except MotusError as error:
+            return await self._unheard(facts, str(error))
         return APPLIED
+
+    async def _not_taken(self, facts: dict[str, Any], moved_on: Word, said: str) -> Reply:
+        """The server did not take the answer: because the turn has moved on, if a reading says so too."""
+        for number in range(READINGS):
+            if number:
+                await asyncio.sleep(REREAD_S)
+            if not await self._waits_for(facts):
+                return Reply(moved_on, said)
+        return Reply(Word.RETRYABLE, said)
+
+    async def _unheard(self, facts: dict[str, Any], error: str) -> Reply:
+        """Whether the server took the answer was not heard. A reading tells if anybody's was taken, but not whose."""
+        with contextlib.suppress(Gone):
+            if await self._waits_for(facts) is not False:
+                return Reply(Word.RETRYABLE, error)
+        return Reply(
+            Word.UNKNOWN,
+            f"Whether Motus took this answer nobody can tell: {error}, and the turn no longer waits for it.",
+        )
 
 
 def _unreadable(turns: int) -> str:
@@ -193,9 +212,12 @@ def _unreadable(turns: int) -> str:
     return f"{gates.UNREADABLE}-{turns}"
 
 
-async def _why_gone(alive: frozenset[str], dark: frozenset[str], external_id: str) -> str | None:
+async def _why_gone(
+    alive: frozenset[str], dark: frozenset[str], unread: frozenset[str], external_id: str
+) -> str | None:
+    """Why something is not among what waits. ``dark``: the sessions that wait for something that cannot be shown."""
     session_id, _, interrupt_id = external_id.partition("/")
-    if session_id in dark and not interrupt_id.startswith(gates.UNREADABLE):
+    if session_id in unread or (session_id in dark and not interrupt_id.startswith(gates.UNREADABLE)):
         return None  # nobody can tell
     if session_id in alive:
         return "It was answered elsewhere, or the turn ended."

@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from core.hosts.base import HostAway, Look, NotTaken, SessionGone, Standing
+from core.hosts.base import HostAway, Load, Look, NotTaken, SessionGone, Standing
 from core.hosts.motus.client import Gone, MotusClient, MotusError, Moved, Refused, Unreadable
+from core.hosts.motus.turnclock import TurnClock
 
 _STANDINGS: Final = {
     "running": Standing.RUNNING,
@@ -16,12 +17,16 @@ _STANDINGS: Final = {
     "error": Standing.FAILED,
 }
 
+FEWEST_THREADS: Final = 5
+"""Each turn takes a thread of the server's as well, of which it has 4 more than processors: nobody is told how many."""
+
 
 class MotusTalker:
     """See `core.hosts.base.Talker`. ``where``: True for everywhere, or the channels."""
 
-    def __init__(self, client: MotusClient, where: bool | Sequence[str]) -> None:
+    def __init__(self, client: MotusClient, where: bool | Sequence[str], turns: TurnClock) -> None:
         self._client = client
+        self._turns = turns
         self._where = where
 
     def talks_in(self, channel: str) -> bool | None:
@@ -40,6 +45,7 @@ class MotusTalker:
             return len(await self._client.messages(session))
 
     async def say(self, session: str, text: str) -> bool:
+        await self._turns.begins(session)
         try:
             with _meant():
                 await self._client.send(session, text)
@@ -57,9 +63,11 @@ class MotusTalker:
         standing = _STANDINGS[reading.status]
         return Look(standing, reading.error if standing is Standing.FAILED else reading.response)
 
-    async def load(self) -> tuple[int, int]:
+    async def load(self) -> Load:
         with _meant():
-            return await self._client.load()
+            workers, sessions = await self._client.workers(), await self._client.sessions()
+        turns = sum(session.status in ("running", "interrupted") for session in sessions)
+        return Load(turns, min(workers, FEWEST_THREADS), workers)
 
     async def end(self, session: str) -> None:
         with contextlib.suppress(SessionGone), _meant():

@@ -1,0 +1,110 @@
+"""Kills askgate at any moment between what somebody says in a thread and the agent's reply to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from core.conversations import Stage, Where
+from core.engine import ResumeEngine
+from tests.acceptance.world import Json, World, said, world_in
+from tests.interop.between import Between
+from tests.interop.conftest import Motus, free_port
+from tests.interop.killed import converse
+from tests.interop.kills import LOOK_S, PATIENCE_S, Life
+
+POINTS = re.compile("(script talk|out POST|out DELETE|slack )")
+"""What changes something in the store, at the host or in Slack."""
+CERTAIN = [
+    f"{place}#{number} {when}"
+    for place in ("script talk", "out POST", "slack chat.postMessage")
+    for number in (1, 2)
+    for when in ("before", "after")
+]
+"""The points of those that every scene comes by."""
+SLACK_TRIES_S = (0.2, *[1.0] * 20)
+"""Slack brings an event again after a minute, and after five; here sooner, and until somebody takes it."""
+
+
+class Thread:
+    """One conversation, in which askgate dies again and again."""
+
+    def __init__(self, world: World, engine: ResumeEngine, between: Between, folder: Path) -> None:
+        self._world = world
+        self._engine = engine
+        self._between = between
+        self._folder = folder
+        self._root: Json = {}
+        self._said = 0
+        self._told: list[str] = []
+
+    async def scene(self, doom: str | None) -> tuple[bool, list[str]]:
+        """A turn that fails, and one that counts what the agent knows.
+
+        Returns whether askgate died at its doom, and the points that there were.
+        """
+        met, number = self._folder / f"met-{self._said}", self._said
+        life = Life(converse, (self._settings(),), doom, met)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self._turn(life, {"raise": f"number {number}"}, f"RuntimeError: number {number}")
+                await self._turn(life, {"count": number}, f"{number} before")
+        finally:
+            points = life.end()
+        assert life.struck == (doom in points), f"doom {doom} of {points}"
+        assert self._shown() == self._told, doom
+        return life.struck, [point for point in points if POINTS.match(point)]
+
+    async def _turn(self, life: Life, wanted: Json, reply: str) -> None:
+        """Say something, and wait until all is told and nothing is left to do."""
+        ana, text = self._world.ana, f"@askgate {json.dumps(wanted)}"
+        if not self._root:
+            self._root = said(await ana.say(self._world.ops, text))
+        else:
+            await ana.say(self._world.ops, text, self._root["ts"])
+        self._said += 1
+        self._told.append(reply)
+        while not await self._over():
+            life.keep_alive()
+            await asyncio.sleep(LOOK_S)
+        sent = [asked for asked in self._between.seen if asked.endswith("/messages") and "POST" in asked]
+        assert len(sent) == self._said, f"{life.doom}: {self._said} messages were sent {len(sent)} times"
+
+    async def _over(self) -> bool:
+        team, channel = self._world.slack.world.channels[self._world.ops].team, self._world.ops
+        talk = await self._engine.talks.read(Where(team, channel, self._root["ts"]).id)
+        return talk is not None and talk.stage is Stage.IDLE and not talk.drop and talk.turn == self._said
+
+    def _shown(self) -> list[str]:
+        bot = self._world.slack.app.bot_user
+        found = [m for m in self._world.slack.messages(self._world.ops) if m["user"] == bot]
+        return [self._world.slack.text_of(m).split("\n")[-1] for m in found]
+
+    def _settings(self) -> dict[str, str]:
+        hosts, port = self._folder / "hosts.toml", free_port()
+        hosts.write_text(f'[motus.test]\nurl = "{self._between.url}"\ntalk = true\n')
+        self._world.slack.app.request_url = f"http://127.0.0.1:{port}/slack/events"
+        return self._world.settings(
+            ASKGATE_HOSTS=str(hosts), ASKGATE_BIND=f"127.0.0.1:{port}", ASKGATE_PARTITIONS="4"
+        )
+
+
+@asynccontextmanager
+async def thread(engine: ResumeEngine, motus: Motus, redis_url: str, folder: Path) -> AsyncIterator[Thread]:
+    async with Between(motus.url).serving() as between, world_in("http", redis_url, folder) as world:
+        world.slack.courier.retry_delays = SLACK_TRIES_S
+        yield Thread(world, engine, between, folder)
+
+
+async def kill(thread: Thread, *, seed: int, times: int, points: Sequence[str] = ()) -> None:
+    """So many kills, each in a scene and at another one of ``points``; without them a scene without a death tells."""
+    points = points or (await thread.scene(None))[1]
+    dooms = random.Random(seed).sample(points, len(points))
+    struck = 0
+    while struck < times:
+        struck += (await thread.scene(dooms.pop()))[0]
