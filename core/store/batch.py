@@ -1,7 +1,6 @@
 """Sends what many tasks ask in the same moment as one pipeline: under load a command then costs a third.
 
-A command is sent at the next turn of the event loop, alone or in company. Only when as many pipelines are under way as
-keep the server busy does it wait, for one of them to land: the next is then the larger.
+Nothing waits to be batched: a command is sent at the next turn of the event loop, alone or in company.
 """
 
 from __future__ import annotations
@@ -11,9 +10,8 @@ from typing import Any
 
 from redis.exceptions import ReadOnlyError, RedisError
 
-MAX_BATCH = 128
-UNDER_WAY = 2
-"""One that the server works on, and one that is made or read meanwhile."""
+MAX_BATCH = 16
+"""So few that the server works on one pipeline while the next is made, so many that a command costs little."""
 Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -23,7 +21,7 @@ class Batched:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._waiting: list[tuple[Command, asyncio.Future[Any]]] = []
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._sending: set[asyncio.Task[None]] = set()
 
     async def execute_command(self, *command: Any, **options: Any) -> Any:
         """The reply to a command. Raises what redis-py raises for it; ``options`` are for its parsing of the reply."""
@@ -35,15 +33,11 @@ class Batched:
         return await reply
 
     def _send(self) -> None:
-        while self._waiting and len(self._under_way) < UNDER_WAY:
-            batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
-            task = asyncio.create_task(self._exchange(batch))
-            self._under_way.add(task)
-            task.add_done_callback(self._landed)
-
-    def _landed(self, task: asyncio.Task[None]) -> None:
-        self._under_way.discard(task)
-        self._send()
+        waiting, self._waiting = self._waiting, []
+        for start in range(0, len(waiting), MAX_BATCH):
+            task = asyncio.create_task(self._exchange(waiting[start : start + MAX_BATCH]))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
 
     async def _exchange(self, batch: list[tuple[Command, asyncio.Future[Any]]]) -> None:
         if len(batch) == 1:
