@@ -147,7 +147,7 @@ class Service:
     async def _start_web(self, tenancy: Tenancy, client: AsyncWebClient, desks: Desks) -> None:
         """The HTTP port. A worker alone has one too, for health and metrics."""
         settings, checks = self._settings, self._checks(client)
-        self.web = Web(self.engine, settings.bind, checks, self.worker)
+        self.web = Web(self.engine, settings.bind, checks, self.worker, desks)
         if self._role != "worker":
             self.web.serve_api(settings.api_keys)
             self.web.serve_hosts(HostDoor(desks, self.engine.store.events))

@@ -14,6 +14,7 @@ from core.api.app import PREFIX, build_api
 from core.api.health import Check, build_health
 from core.api.metrics import Metrics
 from core.engine import ResumeEngine
+from core.hosts.desks import Desks
 from core.hosts.door import HostDoor
 from core.settings import Bind, SettingsError
 
@@ -25,13 +26,19 @@ class Web:
     """Listens between entering and leaving. Say what it serves before."""
 
     def __init__(
-        self, engine: ResumeEngine, bind: Bind, checks: Mapping[str, Check], worker: Worker | None
+        self,
+        engine: ResumeEngine,
+        bind: Bind,
+        checks: Mapping[str, Check],
+        worker: Worker | None,
+        desks: Desks,
     ) -> None:
         self._engine = engine
         self._bind = bind
         self._metrics = Metrics(engine.store)
         self._app = web.Application()
-        self._app.add_routes(build_health(checks, self._metrics))
+        self._app.add_routes(build_health(checks, self._metrics, desks.served))
+        self._metrics.watch_hosts(desks.served)
         if worker:
             self._metrics.watch_agenda(lambda: worker.behind_ms)
         self._runner = web.AppRunner(

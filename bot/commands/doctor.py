@@ -13,6 +13,7 @@ import aiohttp
 import click
 
 from bot.commands.findings import Finding, fault, ok
+from bot.commands.host_checks import check_hosts
 from bot.commands.manifest_checks import CONFIG_TOKEN
 from bot.commands.oauth_checks import check_oauth
 from bot.commands.shell import pairs, run, set_option
@@ -32,7 +33,7 @@ HEALTH_S: Final = 2.0
 @click.option("--blocks", is_flag=True, help="Show sample cards and modals to Slack's own validator.")
 @set_option
 def doctor(app: str | None, url: str | None, blocks: bool, overrides: tuple[str, ...]) -> None:
-    """Check settings, store, tokens, scopes, the live app, clock and port: one line each. Exit code 1 on a fault.
+    """Check settings, store, tokens, scopes, the live app, hosts, clock and port, a line each. Exit code 1 on a fault.
 
     With SLACK_CONFIG_TOKEN in the environment, an app configuration token, the live app's events, commands, shortcuts
     and addresses are compared with the manifest.
@@ -64,6 +65,8 @@ async def _findings(given: dict[str, str], asked: Asked) -> AsyncIterator[Findin
         async for finding in check_oauth(settings):
             yield finding
     async for finding in check_slack(settings, asked):
+        yield finding
+    async for finding in check_hosts(settings):
         yield finding
     yield await _port(settings.bind)
 

@@ -1,4 +1,4 @@
-"""Tells admins that Slack does not take cards: the agenda's handler for `notice:<name>`, and who notes it."""
+"""Tells admins of cards that Slack does not take, and of what cannot be put to people: the agenda's `notice:<name>`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import structlog
 from bot import words
 from bot.cards.blocks import markup
 from bot.cards.card import Message
+from bot.cards.text import inert
 from bot.slack.client import Slack
 from bot.slack.errors import MEANINGS, Meaning, SlackBusy, SlackGone, SlackRefused, again
 from core.agenda import TryAgain
 from core.engine import ResumeEngine
 from core.errors import CannotVerify
+from core.hosts.desk import UNOPENED
 from core.ids import new_token
 from core.places import Place
 from core.policy import Person
@@ -23,13 +25,15 @@ from core.store.events import DONE
 from core.store.troubles import Trouble
 
 CARDS: Final = "cards"
-"""The name of these troubles."""
+"""The name of the troubles with cards."""
 QUIET_MS: Final = 15 * 60_000
 """How long nothing is told after something was; what comes meanwhile is told together."""
 ADMINS: Final = 20
 """How many admins are told at most."""
 LINES: Final = 10
 RUNS: Final = 5
+SHOWN: Final = 200
+"""How much is shown of a text of others, in bytes."""
 
 SlackOf = Callable[[Person], Awaitable[Slack]]
 """The Web API of the workspace that somebody is of. Raises SlackGone where there is none."""
@@ -64,19 +68,19 @@ class Notices:
             # some of them are a group that Slack does not tell now
             raise TryAgain from None
         for admin in admins[:ADMINS]:
-            await self._tell(admin, noted, looking=tries > 1)
+            await self._tell(admin, SAYS[name](noted), str(noted[0]["id"]), looking=tries > 1)
         await troubles.told(name, noted)
         raise TryAgain(QUIET_MS, tried=False)
 
-    async def _tell(self, admin: Person, noted: Sequence[Trouble], *, looking: bool) -> None:
+    async def _tell(self, admin: Person, message: Message, first: str, *, looking: bool) -> None:
         """Tell one admin, once. Who cannot be told is left out: the audit and the log have it all."""
-        events, about = self._engine.store.events, f"notice:{noted[0]['id']}"
+        events, about = self._engine.store.events, f"notice:{first}"
         once = f"{about}:{admin.user}"
         if await events.begin(once, new_token()) == DONE:
             return
         told = False
         try:
-            await self._post(admin, noted, {"notice": about}, looking=looking)
+            await self._post(admin, message, {"notice": about}, looking=looking)
             told = True
         except SlackBusy as busy:
             raise again([busy]) from busy
@@ -87,18 +91,18 @@ class Notices:
             await events.end(once, done=told)
 
     async def _post(
-        self, admin: Person, noted: Sequence[Trouble], payload: dict[str, object], *, looking: bool
+        self, admin: Person, message: Message, payload: dict[str, object], *, looking: bool
     ) -> None:
         slack = await self._slack_of(admin)
         channel = await slack.open_dm(admin.user)
         since_ms = self._engine.store.clock.now_ms() - QUIET_MS
         if looking and await slack.find(channel, thread_ts=None, since_ms=since_ms, payload=payload):
             return
-        await slack.post(channel, notice(noted), thread_ts=None, payload=payload)
+        await slack.post(channel, message, thread_ts=None, payload=payload)
 
 
-def notice(noted: Sequence[Trouble]) -> Message:
-    """The message: how many, why and where, what to do about it, and which runs."""
+def unshown(noted: Sequence[Trouble]) -> Message:
+    """Of cards that Slack does not take: how many, why and where, what to do about it, and which runs."""
     kinds = Counter((str(trouble["code"]), str(trouble["where"])) for trouble in noted)
     lines = [
         words.unshown_line(count, code, where, words.HINTS.get(str(_meaning(code)), ""))
@@ -112,3 +116,19 @@ def notice(noted: Sequence[Trouble]) -> Message:
 
 def _meaning(code: str) -> Meaning | None:
     return MEANINGS.get(code)
+
+
+def unopened(noted: Sequence[Trouble]) -> Message:
+    """Of what hosts wait for that cannot be put to people: where, what and why, the latest first."""
+    told = list({(str(t["host"]), str(t["what"])): str(t["why"]) for t in reversed(noted)}.items())
+    lines = [
+        words.unopened_line(*(inert(text, SHOWN) for text in (host, what, why)))
+        for (host, what), why in told[:LINES]
+    ]
+    more = [words.unopened_more(len(told) - LINES)] if len(told) > LINES else []
+    text = "\n".join([words.unopened(len(told)), *lines, *more, words.unopened_mend()])
+    return Message((), [markup(text)], words.unopened(len(told)), text)
+
+
+SAYS: Final[dict[str, Callable[[Sequence[Trouble]], Message]]] = {CARDS: unshown, UNOPENED: unopened}
+"""What is said of the troubles of a name."""

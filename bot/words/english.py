@@ -326,6 +326,23 @@ def unshown_runs(which: str) -> str:
     return f"The audit says what became of them: {which}"
 
 
+def unopened(count: int) -> str:
+    what = "something" if count == 1 else f"{count} things"
+    return f"⚠️ A host waits for {what} that askgate cannot put to people."
+
+
+def unopened_line(host: str, what: str, why: str) -> str:
+    return f"• {what} of {host}: {why}"
+
+
+def unopened_more(count: int) -> str:
+    return f"• and {count} more, which the log names"
+
+
+def unopened_mend() -> str:
+    return "Answer it where the host shows it, or end what waits there: nothing else ends it."
+
+
 # reminders
 
 

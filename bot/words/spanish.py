@@ -322,6 +322,23 @@ def unshown_runs(which: str) -> str:
     return f"La auditoría dice qué fue de ellas: {which}"
 
 
+def unopened(count: int) -> str:
+    what = "algo" if count == 1 else f"{count} cosas"
+    return f"⚠️ El sistema de un agente espera {what} que askgate no puede preguntar a nadie."
+
+
+def unopened_line(host: str, what: str, why: str) -> str:
+    return f"• {what} de {host}: {why}"
+
+
+def unopened_more(count: int) -> str:
+    return f"• y {count} más, que están en el registro"
+
+
+def unopened_mend() -> str:
+    return "Responde donde ese sistema lo muestra, o termina allí lo que espera: nada más lo hará."
+
+
 # reminders
 
 

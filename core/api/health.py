@@ -11,6 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from core.api.metrics import Metrics
 from core.errors import AskgateError
+from core.served import Served
 
 log = structlog.get_logger(__name__)
 CHECK_S = 5.0
@@ -19,8 +20,14 @@ Check = Callable[[], Awaitable[None]]
 """Raises an AskgateError, whose one-line detail is shown, when something is not as it should be."""
 
 
-def build_health(checks: Mapping[str, Check], metrics: Metrics) -> list[web.RouteDef]:
-    """The routes `/healthz`, `/readyz` and `/metrics`, for `Application.add_routes`."""
+def build_health(
+    checks: Mapping[str, Check], metrics: Metrics, served: Callable[[], Mapping[str, Served]] = dict
+) -> list[web.RouteDef]:
+    """The routes `/healthz`, `/readyz` and `/metrics`, for `Application.add_routes`.
+
+    ``served`` are the hosts that this process serves: they are told of, and decide nothing, for people can go on
+    deciding while one of them is away.
+    """
 
     async def healthz(_: web.Request) -> web.Response:
         return web.json_response({"status": "ok"})
@@ -28,7 +35,15 @@ def build_health(checks: Mapping[str, Check], metrics: Metrics) -> list[web.Rout
     async def readyz(_: web.Request) -> web.Response:
         words = await asyncio.gather(*(_checked(name, check) for name, check in checks.items()))
         ready = all(word == "ok" for word in words)
-        body = {"status": "ok" if ready else "unavailable", "checks": dict(zip(checks, words, strict=True))}
+        body: dict[str, object] = {
+            "status": "ok" if ready else "unavailable",
+            "checks": dict(zip(checks, words, strict=True)),
+        }
+        if hosts := served():
+            body["hosts"] = {
+                name: {"status": host.problem or "ok", "unopened": host.unopened}
+                for name, host in hosts.items()
+            }
         return web.json_response(body, status=200 if ready else 503)
 
     async def exposed(_: web.Request) -> web.Response:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from core.audit import Position
 from core.errors import StoreUnavailable
+from core.served import Served
 from core.store.store import Store
 
 
@@ -44,6 +47,10 @@ class Metrics:
         gauge = Gauge("askgate_agenda_behind_seconds", "How late the agenda is.", registry=self._registry)
         gauge.set_function(lambda: behind_ms() / 1000)
 
+    def watch_hosts(self, served: Callable[[], Mapping[str, Served]]) -> None:
+        """Show how it stands with each host that this process serves."""
+        self._registry.register(_Hosts(served))
+
     async def exposed(self) -> bytes:
         """The metrics in Prometheus' text format."""
         with contextlib.suppress(
@@ -65,3 +72,22 @@ class Metrics:
                         self._settled.labels(event["outcome"]).inc()
                     case "gate.refused":
                         self._refused.labels(event["reason"]).inc()
+
+
+class _Hosts(Collector):
+    """Read when it is asked for, so that it shows no host that is served no more."""
+
+    def __init__(self, served: Callable[[], Mapping[str, Served]]) -> None:
+        self._served = served
+
+    def collect(self) -> Iterator[Metric]:
+        up = GaugeMetricFamily("askgate_host_up", "Whether a host can be asked.", labels=["host"])
+        unopened = GaugeMetricFamily(
+            "askgate_host_unopened",
+            "What a host waits for that cannot be put to people.",
+            labels=["host"],
+        )
+        for name, served in self._served().items():
+            up.add_metric([name], served.problem is None)
+            unopened.add_metric([name], served.unopened)
+        yield from (up, unopened)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import traceback
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 
 import structlog
-from pydantic import ValidationError
 
 from core.agenda import TryAgain
 from core.conversations import title_of
 from core.engine import ResumeEngine
-from core.errors import AskgateError, LeaseLost, NotFailed, StoreUnavailable
+from core.errors import LeaseLost, NotFailed, StoreUnavailable
 from core.gates import Outcome
 from core.hosts.base import (
     AsksAgain,
@@ -29,18 +26,22 @@ from core.hosts.base import (
     Reply,
     Seen,
     Talks,
-    Undescribable,
     Wait,
     Word,
 )
+from core.hosts.troubled import where, why_away, why_unopened
+from core.ids import new_token
 from core.policy import Key
 from core.requests import RunRequest
 from core.resumes import Resume
 from core.runs import Run
-from core.strictjson import at
+from core.served import Served
+from core.store.events import DONE
 
 log = structlog.get_logger(__name__)
 
+UNOPENED = "unopened"
+"""The name of the troubles that admins hear of: what cannot be put to people."""
 LEASE_S = 90.0
 RESUME_S = 60.0
 """How long one try of a resume may take: less than its lease, so that two never resume one run at a time."""
@@ -65,7 +66,7 @@ class Desk:
         self.talker = host.talker if isinstance(host, Talks) else None
         self._by = Key(key=host.name)
         self._opened: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._unopened: dict[str, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._resuming: set[asyncio.Task[None]] = set()
         self._reconciled: dict[str, int] = {}
@@ -91,6 +92,11 @@ class Desk:
             await asyncio.gather(*late, return_exceptions=True)
         await self._host.close()
 
+    @property
+    def served(self) -> Served:
+        """How it stands with the host, as far as this process knows."""
+        return Served(self.problem, len(self._unopened))
+
     # opening and closing
 
     async def _watching(self) -> None:
@@ -103,9 +109,8 @@ class Desk:
             except StoreUnavailable:
                 log.warning("host.store_away", host=self._host.name)
             except Exception as error:  # noqa: BLE001  # whatever it is, the host is watched again
-                # the texts of foreign errors may show a URL with a secret in it
-                self.problem = type(error).__name__
-                log.warning("host.unreachable", host=self._host.name, error=self.problem, at=_where(error))
+                self.problem = why = why_away(error)
+                log.warning("host.unreachable", host=self._host.name, error=why, at=where(error))
             await asyncio.sleep(rest_s * random.uniform(0.8, 1.2))  # noqa: S311  # jitter is no secret
             rest_s = min(2 * rest_s, LAST_REST_S)
 
@@ -115,6 +120,7 @@ class Desk:
                 if seen.external_id not in self._opened:
                     await self.open(seen)
             case Gone():
+                self._unopened.pop(seen.external_id, None)
                 if run_id := self._opened.get(seen.external_id):
                     await self._engine.supersede(run_id, seen.reason)
                     self._opened.pop(seen.external_id, None)
@@ -128,16 +134,10 @@ class Desk:
             run = await self._adopt(request, wait.external_id)
         except StoreUnavailable:
             raise
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            self._tell_once(wait.external_id, f"{at(first['loc'])}: {first['msg']}")
-            return
-        except (AskgateError, Undescribable) as error:
-            self._tell_once(wait.external_id, str(error))
-            return
         except Exception as error:  # noqa: BLE001  # an agent may send anything, and the others are to be opened
-            self._tell_once(wait.external_id, f"the adapter failed ({type(error).__name__}: {_where(error)})")
+            await self._tell_once(wait.external_id, why_unopened(error))
             return
+        self._unopened.pop(wait.external_id, None)
         self._opened[wait.external_id] = run.id
 
     async def _in_conversation(self, request: RunRequest, session: str) -> RunRequest:
@@ -156,10 +156,26 @@ class Desk:
             run = await self._engine.adopt(request, key=f"{external_id} {again}")
         return run
 
-    def _tell_once(self, external_id: str, error: str) -> None:
-        if external_id not in self._told:
-            self._told.add(external_id)
-            log.error("host.not_opened", host=self._host.name, external_id=external_id, error=error)
+    async def _tell_once(self, external_id: str, why: str) -> None:
+        """Have admins told, once by whichever process is first, that something cannot be put to people."""
+        if external_id in self._unopened:
+            return
+        name, events = self._host.name, self._engine.store.events
+        once = f"unopened:{name}:{external_id}"
+        word = await events.begin(once, new_token())
+        if word == "first":
+            told = False
+            try:
+                await self._engine.store.troubles.note(
+                    UNOPENED, {"host": name, "what": external_id, "why": why}
+                )
+                told = True
+            finally:
+                await events.end(once, done=told)
+        elif word != DONE:
+            return  # another process is at it, and may die before it is done
+        log.error("host.not_opened", host=name, external_id=external_id, error=why)
+        self._unopened[external_id] = why
 
     async def _close_missing(self, present: Present) -> None:
         """Supersede the runs of this host that it no longer waits for, whoever opened them."""
@@ -168,7 +184,9 @@ class Desk:
             return external_id.startswith(present.prefix) and external_id not in present.external_ids
 
         gone = [external_id for external_id in self._opened if missing(external_id)]
-        self._told = {external_id for external_id in self._told if not missing(external_id)}
+        for unopened in filter(missing, list(self._unopened)):
+            if await present.why_gone(unopened) is not None:
+                self._unopened.pop(unopened, None)
         now_ms = self._engine.store.clock.now_ms()
         if not gone and now_ms < self._reconciled.get(present.prefix, 0) + RECONCILE_MS:
             return
@@ -241,7 +259,7 @@ class Desk:
         except Exception as error:  # noqa: BLE001  # whatever it is, the run is tried again
             name = type(error).__name__
             log.error(
-                "host.resume_failed", host=self._host.name, run=resume.run.id, error=name, at=_where(error)
+                "host.resume_failed", host=self._host.name, run=resume.run.id, error=name, at=where(error)
             )
             return Reply(Word.RETRYABLE, f"the adapter failed ({type(error).__name__})")
 
@@ -292,12 +310,6 @@ class Desk:
         if any(gate.decision and gate.decision.by for gate in run.gates):
             with contextlib.suppress(NotFailed):  # somebody had it decided again meanwhile
                 await letters.reopen(run.id, by=self._by, via="host")
-
-
-def _where(error: BaseException) -> str:
-    """Where an error came from. Its text may show what people or agents wrote, or a URL with a secret in it."""
-    frames = traceback.extract_tb(error.__traceback__)[-4:]
-    return " > ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
 
 
 def _retry_in_s(tries: int) -> float:

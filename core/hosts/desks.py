@@ -15,6 +15,7 @@ from core.hosts.config import HostConfig
 from core.hosts.desk import Desk
 from core.hosts.opening import adapter
 from core.runs import RunStatus
+from core.served import Served
 
 ELSEWHERE_MS: Final = 60_000
 """When to look again after what a host did that only other processes serve."""
@@ -27,6 +28,7 @@ class Desks:
 
     def __init__(self, engine: ResumeEngine, configs: Sequence[HostConfig]) -> None:
         self._engine = engine
+        self._started = False
         clock, talks = engine.store.clock, engine.talks
         self._desks = {config.name: Desk(engine, adapter(config, clock, talks)) for config in configs}
 
@@ -40,7 +42,12 @@ class Desks:
             (n for n, w in words.items() if w), next((n for n, w in words.items() if w is None), None)
         )
 
+    def served(self) -> dict[str, Served]:
+        """How it stands with each host that this process serves, by name; none before it is started."""
+        return {name: desk.served for name, desk in self._desks.items()} if self._started else {}
+
     def start(self) -> None:
+        self._started = True
         for desk in self._desks.values():
             desk.start()
 

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from redis.asyncio import Redis
 
+from bot.commands import host_checks
 from bot.manifest import bot_scopes
 from bot.sandbox.slack import LocalSlack
 from bot.service import Service
@@ -18,6 +19,7 @@ from core.embedded import EmbeddedServer
 from core.settings import load_settings
 from core.store.connect import fast_client
 from core.store.keys import META
+from tests.a13n_standin import A13nStandin
 from tests.shell import Said, Shell, bare
 
 SECRETS = {
@@ -234,3 +236,35 @@ async def test_without_a_url_the_embedded_server_is_looked_at(doctor: Shell, tmp
     (tmp_path / "file").touch()
     doctor.settings["ASKGATE_DATA_DIR"] = str(tmp_path / "file" / "own")
     assert line(await look(doctor), "store").startswith("FAULT")
+
+
+async def test_each_host_is_asked_and_what_cannot_be_put_to_people_is_a_fault(
+    doctor: Shell, tmp_path: Path
+) -> None:
+    hosts = tmp_path / "hosts.toml"
+    doctor.settings["ASKGATE_HOSTS"] = str(hosts)
+    async with A13nStandin().serving() as a13n:
+        hosts.write_text(f'[a13n.a]\nurl = "{a13n.url}"\napi_key = "hush"\n')
+        assert line(await look(doctor), "host").endswith("a13n.a answers")
+        a13n.wait("run_1", "send", {"text": "hush"})
+        assert line(await look(doctor), "host").endswith("a13n.a answers; it waits for 1")
+        a13n.wait("run_2", "pay", {"cents": 2**60})
+        found = line(await look(doctor), "host")
+        assert found.startswith("FAULT")
+        assert "a13n.a: run_2 cannot be put to people" in found
+        a13n.status = 401
+        assert "a13n.a: it answered 401" in line(await look(doctor), "host")
+    assert "a13n.a: it cannot be reached" in line(await look(doctor), "host")
+    hosts.write_text("[a13n.a]\n")
+    assert "[a13n.a] url: Field required → mend the file" in line(await look(doctor), "hosts")
+
+
+async def test_a_host_that_says_nothing_is_not_waited_for_for_ever(
+    doctor: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_checks, "LOOK_S", 0.2)
+    hosts = tmp_path / "hosts.toml"
+    doctor.settings["ASKGATE_HOSTS"] = str(hosts)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        hosts.write_text(f'[a13n.a]\nurl = "http://127.0.0.1:{silent.getsockname()[1]}"\napi_key = "k"\n')
+        assert "cannot tell: a13n.a named nothing within 0.2 s" in line(await look(doctor), "host")

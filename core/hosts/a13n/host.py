@@ -123,7 +123,11 @@ class A13nHost:
 
     async def _wait(self, run_id: str) -> Wait | None:
         if run_id not in self._waits:
-            self._waits[run_id] = await self._wait_of(await self._client.run(run_id))
+            try:
+                run = await self._client.run(run_id)
+            except A13nRefused:  # deleted meanwhile, and it holds up no other
+                return None
+            self._waits[run_id] = await self._wait_of(run)
         return self._waits[run_id]
 
     async def _wait_of(self, run: Run) -> Wait | None:
