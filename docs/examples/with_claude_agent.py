@@ -14,6 +14,7 @@ is joined with the card that stands already. Each decision is used once: who ask
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sqlite3
@@ -75,9 +76,10 @@ class People:
         with self._memory:
             self._memory.execute("INSERT OR IGNORE INTO wait VALUES (?, ?, NULL)", [digest, uuid4().hex])
         key, run = self._memory.execute("SELECT key, run FROM wait WHERE asks = ?", [digest]).fetchone()
+        queue = f"claude-agent.{key}"  # this wait has a queue of its own, to acknowledge it there
         if run is None:
             body = {
-                "host": "claude-agent",
+                "host": queue,
                 "title": "Claude",
                 "external_id": self._session,
                 "pending": {category: [asks | {"tool_call_id": "asked"}]},
@@ -91,6 +93,9 @@ class People:
             pass
         with self._memory:  # before the tool runs, so that no second run of it stands on this decision
             self._memory.execute("DELETE FROM wait WHERE asks = ?", [digest])
+        with contextlib.suppress(OSError):  # tells askgate that it is used; nothing hangs on that
+            for resume in (await askgate("/resumes/claim", {"host": queue}))["resumes"]:
+                await askgate(f"/resumes/{run}/ack", {"lease": resume["lease"]})
         self._waiting.remove(digest)
         return dict(found["results"][category]["asked"])
 

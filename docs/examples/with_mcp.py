@@ -15,6 +15,7 @@ direct message to them: `"place": {"user": "U0123456789"}`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sqlite3
@@ -57,9 +58,10 @@ class People:
         with self._memory:
             self._memory.execute("INSERT OR IGNORE INTO wait VALUES (?, ?, NULL)", [digest, uuid4().hex])
         key, run = self._memory.execute("SELECT key, run FROM wait WHERE asks = ?", [digest]).fetchone()
+        queue = f"mcp.{key}"  # this wait has a queue of its own, to acknowledge it there
         if run is None:
             body = {
-                "host": "mcp",
+                "host": queue,
                 "title": "MCP",
                 "pending": {"calls": [asks]},
                 "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
@@ -71,6 +73,9 @@ class People:
             pass
         with self._memory:  # before the server goes on, so that it does so once on this answer
             self._memory.execute("DELETE FROM wait WHERE asks = ?", [digest])
+        with contextlib.suppress(OSError):  # tells askgate that it is used; nothing hangs on that
+            for resume in (await askgate("/resumes/claim", {"host": queue}))["resumes"]:
+                await askgate(f"/resumes/{run}/ack", {"lease": resume["lease"]})
         self._waiting.remove(digest)
         return dict(found["results"]["calls"]["asked"])
 

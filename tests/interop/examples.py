@@ -68,10 +68,15 @@ class Program:
 
     async def until_it_waits(self, *command: str, **more: str) -> Run:
         """Start it, and kill it when people have been asked. Returns what they were asked."""
+        return (await self.until_all_wait(1, *command, **more))[0]
+
+    async def until_all_wait(self, count: int, *command: str, **more: str) -> list[Run]:
+        """The same, for so many at once."""
         async with self.running(*command, **more) as process:
-            run = await self.waiting(process)
+            runs = await self.all_waiting(process, count)
             assert process.returncode is None, "it should be there to be killed"
-            return run
+        assert process.returncode == -signal.SIGKILL
+        return runs
 
     async def until_taken_up(self, run: Run, **more: str) -> None:
         """Start it, and kill it when it has taken the run up."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -89,7 +89,11 @@ def open_url(origin: str) -> Json:
 
 
 class Session:
-    """One session: its journal, its open gates, and who listens."""
+    """One session: its journal, its open gates, and who listens.
+
+    ``names_causes``: whether the journal says by whose command a gate was answered. ``slow``: how often a command is
+    still pending when it is asked for. ``before_it_applies``: what happens between taking a command and applying it.
+    """
 
     def __init__(self) -> None:
         self.id = str(uuid.uuid4())
@@ -99,6 +103,9 @@ class Session:
         self.heard: list[tuple[str, str, Json]] = []
         self.said: list[str] = []
         self.commands: dict[str, Json] = {}
+        self.names_causes = True
+        self.slow = 0
+        self.before_it_applies: Callable[[], None] | None = None
         self.streams: set[asyncio.Queue[tuple[int, Json] | None]] = set()
 
     def append(self, kind: str, **body: Any) -> Json:
@@ -126,15 +133,23 @@ class Session:
         return gate_id
 
     def resolve(
-        self, gate_id: str, action: str, source: str = "user", reason: str = "answered", cause: str = ""
+        self,
+        gate_id: str,
+        action: str,
+        source: str = "user",
+        reason: str = "answered",
+        cause: str = "",
+        values: Json | None = None,
     ) -> None:
         """Somebody answered it, or it was closed."""
-        del self.gates[gate_id]
+        gate = self.gates.pop(gate_id)
         body: Json = {"gate_id": gate_id, "resolver": "loop", "reason": reason, "source": {"kind": source}}
         if action:
             body["action"] = action
-        if cause:
+        if cause and self.names_causes:
             body["cause"] = {"command_id": cause}
+        if values and (audit := _audit(gate["kind"], values)):
+            body["audit"] = audit
         self.append("GateResolved", **body)
 
     def break_streams(self) -> None:
@@ -151,7 +166,18 @@ class Session:
         if action not in offered or not _fits(gate, action, values):
             raise refused(web.HTTPBadRequest, "gate_action_invalid")
         self.heard.append((gate_id, action, values))
-        self.resolve(gate_id, action, cause=cause)
+        self.resolve(gate_id, action, cause=cause, values=values)
+
+
+def _audit(kind: str, values: Json) -> Json | None:
+    """What the journal keeps of an answer: the first 80 bytes of one to a question, all of a form."""
+    if kind == "harness.ask_user":
+        preview = values["answer"].encode()[:80].decode(errors="replace")
+        return {"kind": "ask_user", "data": {"answer_preview": preview}}
+    if kind != "harness.form":
+        return None
+    texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in values.items()}
+    return {"kind": "form", "data": {"values": texts}}
 
 
 def _fits(gate: Json, action: str, values: Json) -> bool:
@@ -181,12 +207,12 @@ def refused(kind: type[web.HTTPException], code: str, *, retryable: bool = False
 
 
 class Looprig:
-    """The server. ``faults`` names what the next calls of a route's last word answer instead."""
+    """The server. ``faults``: what the next calls of a route's last word answer instead, or what happens before."""
 
     def __init__(self, token: str = "looprig-test-token") -> None:
         self.token = token
         self.sessions: dict[str, Session] = {}
-        self.faults: dict[str, list[web.HTTPException | str]] = {}
+        self.faults: dict[str, list[web.HTTPException | Callable[[], None] | str]] = {}
         app = web.Application(middlewares=[self._door])
         v1 = "/v1/sessions/{sid}"
         app.add_routes(
@@ -221,6 +247,8 @@ class Looprig:
         fault = (self.faults.get(f"{request.method} {name}") or [None]).pop(0)
         if isinstance(fault, web.HTTPException):
             raise fault
+        if callable(fault):
+            fault()
         response: web.StreamResponse = await handler(request)
         if fault == "lose the reply" and request.transport:
             request.transport.close()
@@ -309,15 +337,22 @@ class Looprig:
         if session.opened[gate_id]["event_id"] != body["expected_open_event_id"]:
             raise refused(web.HTTPConflict, "command_rejected")
         status = {"command_id": body["command_id"], "status": "applied"}
+        if session.before_it_applies:
+            session.before_it_applies()
         try:
-            session.answer(gate_id, body["action"], body["values"], cause=body["command_id"])
+            if gate_id in session.gates:  # else it does nothing, and is applied all the same
+                session.answer(gate_id, body["action"], body["values"], cause=body["command_id"])
         except web.HTTPException as error:
             status |= {"status": "rejected", "error": json.loads(error.text or "{}")["error"]}
         session.commands[body["command_id"]] = {"body": body, "status": status}
         return web.json_response({**status, "status": "accepted"}, status=202)
 
     async def _command(self, request: web.Request) -> web.Response:
-        known: Mapping[str, Any] | None = self._of(request).commands.get(request.match_info["cid"])
+        session = self._of(request)
+        known: Mapping[str, Any] | None = session.commands.get(request.match_info["cid"])
         if known is None:
             raise refused(web.HTTPNotFound, "command_not_found")
+        if session.slow:
+            session.slow -= 1
+            return web.json_response({**known["status"], "status": "pending"})
         return web.json_response(known["status"])

@@ -9,7 +9,7 @@ import pytest
 
 from core.engine import ResumeEngine
 from core.gates import Action, Gate
-from core.runs import Run
+from core.runs import Run, RunStatus
 from tests.conftest import ANA
 from tests.interop.examples import Program, example
 from tests.interop.upstream import environment
@@ -44,8 +44,7 @@ async def decide(engine: ResumeEngine, runs: list[Run]) -> None:
 async def test_a_session_that_is_resumed_finds_what_people_decided_and_uses_it_once(
     engine: ResumeEngine, program: Program
 ) -> None:
-    async with program.running("Deploy 1.4") as process:
-        runs = await program.all_waiting(process, 5)
+    runs = await program.until_all_wait(5, "Deploy 1.4")
     await decide(engine, runs)
     async with program.running() as process:
         again = await program.waiting(process)
@@ -53,6 +52,7 @@ async def test_a_session_that_is_resumed_finds_what_people_decided_and_uses_it_o
         await engine.decide(again.gates[0].id, Action.DENY, by=ANA, via="slack", comment="once is enough")
         await program.ended(process)
     assert sorted(program.deployments) == ["1.4 dev", "1.4 staging"]
+    assert {(await engine.run(run.id)).status for run in (*runs, again)} == {RunStatus.RESUMED}
     heard = program.heard
     assert heard["q1"]["updatedInput"]["answers"] == {"Which scopes?": "Focused, Broad"}
     assert heard["q1"]["updatedInput"]["questions"][0]["question"] == "Which scopes?"

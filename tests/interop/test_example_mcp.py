@@ -9,6 +9,7 @@ import pytest
 
 from core.engine import ResumeEngine
 from core.gates import Action
+from core.runs import RunStatus
 from tests.conftest import ANA
 from tests.interop.examples import Program, example
 from tests.interop.upstream import environment
@@ -41,6 +42,7 @@ async def test_a_command_that_is_given_again_finds_what_people_filled_in(
         await program.ended(process)
     assert program.heard == ["accept", {"target": "staging", "machines": 2}, "accept"]
     assert program.deployments == ["1.4 staging"]
+    assert [(await engine.run(run.id)).status for run in (form, link)] == [RunStatus.RESUMED] * 2
 
 
 @pytest.mark.slow

@@ -18,6 +18,8 @@ CALL_S: Final = 15.0
 SILENCE_S: Final = 60.0
 """A stream pings every 20 s; three of them missed and it is dead."""
 PAGE: Final = 1000
+NOT_NOW: Final = ("gate_not_resumable", "runtime_unavailable")
+"""What Factory says while a session cannot be taken up."""
 
 Json = dict[str, Any]
 
@@ -26,13 +28,22 @@ class LooprigError(Exception):
     """The server did not answer, or not as it should. The message is ours and shows no URL."""
 
 
+class Unreached(LooprigError):
+    """Nothing of the call got there."""
+
+
 class Answered(LooprigError):
-    """The server's own error: its HTTP status and its code, such as `gate_not_found`."""
+    """The server's own error: its HTTP status and its code, such as `gate_not_found`.
+
+    ``untaken``: nothing was done, and the same call may do later: the server says so, the right to it lacks, or the
+    session is not live for now. ``passing``: the same call may do later, whatever this one did.
+    """
 
     def __init__(self, status: int, code: str, *, retryable: bool = False) -> None:
         self.status = status
         self.code = code
-        self.retryable = retryable or status in (429, 503)
+        self.untaken = retryable or status in (401, 403, 404, 429, 503) or code in NOT_NOW
+        self.passing = self.untaken or status >= 500
         super().__init__(f"it answered {status} {code}")
 
 
@@ -145,8 +156,10 @@ class LooprigClient:
         try:
             async with self._session.request(method, url, json=body) as answer:
                 return _read(answer.status, await answer.read())
+        except aiohttp.ClientConnectorError as error:
+            raise Unreached(f"it cannot be reached ({type(error).__name__})") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise LooprigError(f"it cannot be reached ({type(error).__name__})") from error
+            raise LooprigError(f"it did not answer ({type(error).__name__})") from error
 
 
 async def _enduring(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[int, Json]]:

@@ -10,34 +10,25 @@ from typing import Final
 
 import structlog
 
-from core.clock import Clock
 from core.hosts.base import APPLIED, Present, Reply, Seen, Wait, Word
-from core.hosts.config import LooprigConfig
-from core.hosts.looprig.answering import Json, Said, answered, describe, folded, follow_up
-from core.hosts.looprig.client import Answered, Command, LooprigClient
+from core.hosts.looprig.answering import Json, Said, same_answer
+from core.hosts.looprig.client import Answered, Command
+from core.hosts.looprig.dialect import GLANCE_S, Dialect, folded
 from core.hosts.looprig.fold import Closed
-from core.requests import RunRequest
 from core.resumes import Resume
 
 log = structlog.get_logger(__name__)
 
-OUTCOME_S: Final = 10.0
+DONE_S: Final = 10.0
 """How long to wait for a command to be applied; after that it is asked for again, under the same id."""
 WAITING: Final = ("resident", "suspended")
 """What may be answered, now or when its session is taken up again."""
+GONE: Final = "It was answered elsewhere, or its time is over."
+UNNAMED: Final = "It was answered so; looprig's journal does not name by whose command."
 
 
-class FactoryHost:
+class FactoryHost(Dialect):
     """One Factory. See `core.hosts.base.Host`."""
-
-    def __init__(self, config: LooprigConfig, clock: Clock) -> None:
-        self.name = config.name
-        self._config = config
-        self._clock = clock
-        self._client = LooprigClient(config.url, config.api_key)
-
-    async def close(self) -> None:
-        await self._client.close()
 
     async def watch(self) -> AsyncIterator[Seen]:
         """Read the open gates of every session, again and again. Raises LooprigError."""
@@ -72,12 +63,6 @@ class FactoryHost:
         }
         return Wait(f"{session_id}/{gate['id']}", facts)
 
-    def describe(self, wait: Wait) -> RunRequest:
-        return describe(self._config, wait, self._clock.now_ms())
-
-    async def resume(self, resume: Resume) -> Reply:
-        return await answered(resume, self._say)
-
     async def _say(self, resume: Resume, facts: Json, said: Said) -> Reply:
         """Send the command; the same id and bytes again are the same command, so a lost reply costs nothing."""
         session_id, gate_id = facts["session_id"], facts["gate"]["id"]
@@ -86,46 +71,42 @@ class FactoryHost:
             command = await self._client.command(
                 session_id, gate_id, command_id, facts["event_id"], said.action, said.values
             )
+            command = await self._done(session_id, command_id, command)
         except Answered as error:
-            if error.code in ("gate_resolved", "gate_expired"):
-                closed = await self._closed(session_id, gate_id)
-                if closed and closed.command_id == command_id:
-                    await follow_up(self._client, session_id, said.text)
-                    return APPLIED
-                return Reply(
-                    Word.LOST,
-                    closed.sentence if closed else "It was answered elsewhere, or its time is over.",
-                )
-            if error.code == "gate_not_resumable":
-                return Reply(Word.RETRYABLE, "the session cannot be taken up now")
-            raise
-        command = await self._done(session_id, command_id, command)
+            if error.code not in ("gate_resolved", "gate_expired"):
+                raise
+            closed = await self._closed(session_id, gate_id)
+            return _outcome(facts["gate"], said, closed, command_id) if closed else Reply(Word.LOST, GONE)
         if command.status == "rejected":
-            return Reply(
-                Word.REFUSED, f"looprig rejected the answer ({command.error or 'it does not say why'})."
-            )
+            why = command.error or "it does not say why"
+            return Reply(Word.REFUSED, f"looprig rejected the answer ({why}).")
         if command.status != "applied":
             return Reply(Word.RETRYABLE, "the answer has not been applied yet")
-        # applied is also said of a command that came second: who won is who is named in the journal
         closed = await self._closed(session_id, gate_id)
         if closed is None:
             return Reply(Word.RETRYABLE, "the journal does not say yet what became of it")
-        if closed.command_id != command_id:
-            return Reply(Word.LOST, closed.sentence)
-        await follow_up(self._client, session_id, said.text)
-        return APPLIED
+        return _outcome(facts["gate"], said, closed, command_id)
 
     async def _done(self, session_id: str, command_id: str, command: Command) -> Command:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(OUTCOME_S):
+            async with asyncio.timeout(DONE_S):
                 while command.status in ("accepted", "pending"):
-                    await asyncio.sleep(0.2)
+                    await asyncio.sleep(GLANCE_S)
                     command = await self._client.command_status(session_id, command_id)
         return command
 
     async def _closed(self, session_id: str, gate_id: str) -> Closed | None:
-        """How a gate ended, by the journal: who won is who is named there."""
+        """How a gate ended, by the journal."""
         return (await folded(self._client, session_id)).closed.get(gate_id)
+
+
+def _outcome(gate: Json, said: Said, closed: Closed, command_id: str) -> Reply:
+    """Who won is who is named in the journal: "applied" is also said of a command that came second."""
+    if closed.command_id == command_id:
+        return APPLIED
+    if closed.command_id or closed.source != "user" or same_answer(gate["kind"], said, closed) is False:
+        return Reply(Word.LOST, closed.sentence)
+    return Reply(Word.UNKNOWN, UNNAMED)
 
 
 def _lasts(item: Json) -> bool:
@@ -133,7 +114,7 @@ def _lasts(item: Json) -> bool:
 
 
 async def _why_gone(_id: str) -> str:
-    return "It was answered elsewhere, or its time is over."
+    return GONE
 
 
 def _ms(text: object) -> int | None:

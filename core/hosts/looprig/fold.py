@@ -35,12 +35,16 @@ class OpenGate:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """How a gate ended: why, by which kind of source, with which action, and by whose command if anyone's."""
+    """How a gate ended: why, by which kind of source, with which action, and by whose command if anyone's.
+
+    ``audit``: what of the answer stands in the journal.
+    """
 
     reason: str
     source: str = ""
     action: str = ""
     command_id: str = ""
+    audit: Json = field(default_factory=dict)
 
     @property
     def sentence(self) -> str:
@@ -100,6 +104,7 @@ class Fold:
             str(source.get("kind", "")),
             str(event.get("action", "")),
             str(cause.get("command_id", "")),
+            _dict(_dict(event.get("audit")).get("data")),
         )
         self._close(str(event.get("gate_id", "")), closed)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -13,10 +12,10 @@ from core.clock import Clock
 from core.hosts.base import APPLIED, Gone, Present, Reply, Seen, Wait, Word
 from core.hosts.config import LooprigConfig
 from core.hosts.looprig import gates
-from core.hosts.looprig.answering import Json, Said, answered, describe, folded, follow_up
+from core.hosts.looprig.answering import Json, Said, same_answer
 from core.hosts.looprig.client import Answered, LooprigClient, LooprigError
+from core.hosts.looprig.dialect import Dialect, folded
 from core.hosts.looprig.fold import Fold, OpenGate
-from core.requests import RunRequest
 from core.resumes import Resume
 
 log = structlog.get_logger(__name__)
@@ -24,8 +23,6 @@ log = structlog.get_logger(__name__)
 REJOIN_S: Final = 2.0
 REQUEST_S: Final = 1.0
 """How long a permission is held back for the event that says what the call is, which follows it."""
-OUTCOME_S: Final = 5.0
-"""How long to wait for the journal to say what became of a gate."""
 
 
 class Follower:
@@ -112,14 +109,11 @@ class Follower:
         return closed.sentence if closed else "looprig no longer waits for this."
 
 
-class LooprigHost:
-    """One looprig server. See `core.hosts.base.Host`."""
+class LooprigHost(Dialect):
+    """One looprig server (`pkg/serve`). See `core.hosts.base.Host`."""
 
     def __init__(self, config: LooprigConfig, clock: Clock) -> None:
-        self.name = config.name
-        self._config = config
-        self._clock = clock
-        self._client = LooprigClient(config.url, config.api_key)
+        super().__init__(config, clock)
         self._followers: dict[str, tuple[Follower, asyncio.Task[None]]] = {}
         self._out: asyncio.Queue[Seen] = asyncio.Queue()
 
@@ -128,7 +122,7 @@ class LooprigHost:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._client.close()
+        await super().close()
 
     # watching
 
@@ -160,50 +154,37 @@ class LooprigHost:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def describe(self, wait: Wait) -> RunRequest:
-        return describe(self._config, wait, self._clock.now_ms())
-
     # resuming
-
-    async def resume(self, resume: Resume) -> Reply:
-        return await answered(resume, self._say)
 
     async def _say(self, resume: Resume, facts: Json, said: Said) -> Reply:
         """Answer the gate once. Not found and not ready both mean: read what became of it."""
         session_id, gate_id = facts["session_id"], facts["gate"]["id"]
         fold = await folded(self._client, session_id)
-        if gate_id not in fold.open:
-            reply = _moved_on(resume, fold, gate_id, said.action)
-            if reply is APPLIED:  # by a try that ended before the text was sent
-                await follow_up(self._client, session_id, said.text)
-            return reply
-        try:
-            await self._client.respond(session_id, gate_id, said.action, said.values)
-        except Answered as error:
-            if error.code not in ("gate_not_found", "gate_not_ready"):
-                raise
-            return _moved_on(resume, await self._settled(session_id, gate_id), gate_id, said.action)
-        await follow_up(self._client, session_id, said.text)
-        return APPLIED
-
-    async def _settled(self, session_id: str, gate_id: str) -> Fold:
-        """The session's gates, when this one is settled; somebody may be just about to."""
-        fold = await folded(self._client, session_id)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(OUTCOME_S):
-                while gate_id in fold.open:
-                    await asyncio.sleep(0.2)
-                    async for seq, event in self._client.journal(session_id, fold.next_seq):
-                        fold.add(seq, event)
-        return fold
+        if gate_id in fold.open:
+            try:
+                await self._client.respond(session_id, gate_id, said.action, said.values)
+            except Answered as error:
+                if error.code not in ("gate_not_found", "gate_not_ready"):
+                    raise
+                fold = await self._settled(session_id, gate_id)
+            else:
+                return APPLIED
+        return _outcome(resume, fold, facts["gate"], said)
 
 
-def _moved_on(resume: Resume, fold: Fold, gate_id: str, action: str) -> Reply:
-    if gate_id in fold.open:
+def _outcome(resume: Resume, fold: Fold, gate: Json, said: Said) -> Reply:
+    """What became of a gate that was not open for the answer. An earlier try may have closed it, and been cut off."""
+    if gate["id"] in fold.open:
         return Reply(Word.RETRYABLE, "somebody else is answering it")
-    closed = fold.closed.get(gate_id)
+    closed = fold.closed.get(gate["id"])
     if closed is None:
         return Reply(Word.UNKNOWN, "looprig no longer waits for this.")
-    if resume.tries > 1 and (closed.source, closed.action) == ("user", action):
-        return APPLIED  # by an earlier try, whose reply was lost, or by somebody who said the same
-    return Reply(Word.LOST, closed.sentence)
+    if resume.tries == 1 or closed.source != "user":
+        return Reply(Word.LOST, closed.sentence)
+    match same_answer(gate["kind"], said, closed):
+        case True:  # or by somebody who said the same, which is the same to the agent
+            return APPLIED
+        case False:
+            return Reply(Word.LOST, closed.sentence)
+        case None:
+            return Reply(Word.UNKNOWN, "It was answered; whether with this, looprig's journal does not tell.")
