@@ -9,7 +9,7 @@ from typing import cast
 
 import click
 
-from bot import logs
+from bot import collector, logs
 from bot.commands.audit import audit
 from bot.commands.bench import bench
 from bot.commands.doctor import doctor
@@ -92,6 +92,7 @@ async def _serve(role: Role, overrides: tuple[str, ...]) -> None:
     logs.set_up(settings.log_level, settings.redaction)
     async with Service(settings, role) as service:
         assert service.web is not None  # noqa: S101  # every role has a port
+        collector.settle()
         click.echo(f"askgate serves at {service.web.url} (role {role}). Ctrl-C stops it.", err=True)
         await _until_signal()
 

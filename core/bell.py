@@ -97,13 +97,14 @@ class Bell:
                 self.ring(*self._ears)
 
     def _heard(self, message: str) -> None:
-        what, _, rest = message.partition(" ")
-        if what == "due":
-            self.ring("due")
-        elif what == "queue":
-            self.ring(f"queue:{rest.partition(' ')[2]}")
-        elif what == "run":
-            self.ring(*(f"run:{run}" for run in rest.split(" ")[1:]), "events")
+        for ring in message.split("\n"):
+            what, _, rest = ring.partition(" ")
+            if what == "due":
+                self.ring("due")
+            elif what == "queue":
+                self.ring(f"queue:{rest.partition(' ')[2]}")
+            elif what == "run":
+                self.ring(*(f"run:{run}" for run in rest.split(" ")[1:]), "events")
 
 
 async def heard(event: asyncio.Event, seconds: float) -> bool:

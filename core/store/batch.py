@@ -10,7 +10,8 @@ from typing import Any
 
 from redis.exceptions import ReadOnlyError, RedisError
 
-MAX_BATCH = 128
+MAX_BATCH = 16
+"""So few that the server works on one pipeline while the next is made, so many that a command costs little."""
 Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 BELL = "ag:bell"
-"""Pub/sub channel that wakes workers and waiters after a commit: `due PP`, `queue PP HOST`, `run PP RUN…`."""
+"""Pub/sub channel that wakes workers and waiters after a commit. Each line of a message is a ring: `due PP`,
+`queue PP HOST`, `run PP RUN…`."""
 
 INSTALLATIONS = "ag:installations"
 """Hash: the sealed record of each workspace (or organisation) that askgate is installed in, by its id."""

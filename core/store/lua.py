@@ -16,11 +16,12 @@ from core.store.replicas import replicated
 _FOLDER = files("core.store") / "scripts"
 _AGENDA = (_FOLDER / "_agenda.lua").read_text()
 _COMMON = (_FOLDER / "_common.lua").read_text()
+_FINISH = (_FOLDER / "_finish.lua").read_text()
 
 
 class Script:
-    """One script. ``about_run``: it gets the shared part, and its one argument is a JSON object; ``on_agenda``: it gets
-    what puts a member on an agenda alone.
+    """One script. ``about_run``: it gets the shared parts before and behind it, and its one argument is a JSON object;
+    ``on_agenda``: it gets what puts a member on an agenda alone.
 
     ``waits``: a person or a host waits for it, so with ASKGATE_REDIS_WAIT it waits for replicas.
     """
@@ -31,8 +32,12 @@ class Script:
         source = (_FOLDER / f"{name}.lua").read_text()
         self.name = name
         self.waits = waits
-        shared = [_AGENDA] if on_agenda else [_AGENDA, _COMMON] if about_run else []
-        self.source = "\n".join([*shared, source])
+        if on_agenda:
+            source = "\n".join([_AGENDA, source])
+        elif about_run:
+            body = ["local function transition()", source, "end"]
+            source = "\n".join([_AGENDA, _COMMON, *body, _FINISH])
+        self.source = source
         self.sha = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     async def __call__(self, client: Any, keys: Sequence[str], args: Sequence[str | int]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bot import logs
+from bot import collector, logs
 from core.embedded import EmbeddedServer
 from core.engine import ResumeEngine
 from core.store.connect import fast_client
@@ -107,6 +107,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=list(benches(TINY)), help="these benchmarks alone")
     asked = parser.parse_args(words)
     logs.set_up("error")
+    collector.settle()  # as a process that serves
     sizes = FULL if asked.full else TINY if asked.tiny else QUICK
     before = os.getloadavg()[0]
     rows = asyncio.run(measured(sizes, asked.only or list(benches(sizes))))

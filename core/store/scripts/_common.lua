@@ -14,20 +14,22 @@ for number = cmd.first_index, cmd.last_index do
   INDEXES[number - cmd.first_index + 1] = KEYS[number]
 end
 
-local rung = {}
+-- What is to ring when the script is through: each once, however many runs it is about. All of it is one message, for
+-- whoever hears it pays for each.
+local rings, rung = {}, {}
 local function bell(message)
-  if not rung[message] then -- once will do, however many runs a script is about
+  if not rung[message] then
     rung[message] = true
-    redis.call('PUBLISH', cmd.bell, message)
+    table.insert(rings, message)
   end
 end
 
 -- Appends audit events: each is {event, gate (false: it is about the run), fields}. `fields` is JSON text behind the first
 -- fields, each with a comma before it. The link to the event before is SHA-1, the one digest that a script can make.
-local digest, audit_ms -- of the newest event, once it was looked up
 -- Returns the ids of their entries.
+local digest, audit_ms -- of the newest event, once it was looked up
 local function append(events)
-  if not audit_ms then
+  if not digest then
     local head = redis.call('HMGET', HEAD, 'digest', 'ms')
     digest, audit_ms = head[1] or '', string.format('%.0f', math.max(now, tonumber(head[2] or '0')))
   end
@@ -38,7 +40,6 @@ local function append(events)
     ids[number] = redis.call('XADD', AUDIT, audit_ms .. '-*', 'event', line)
     digest = redis.sha1hex(line)
   end
-  redis.call('HSET', HEAD, 'digest', digest, 'ms', audit_ms)
   return ids
 end
 
@@ -60,20 +61,25 @@ local function heard_before()
   return not redis.call('SET', KEYS[12], '1', 'NX', 'PX', 60000)
 end
 
--- What never changes about the run: how many gates it has, whether it has a card, its host, whether it has a callback.
+-- What is asked of the run again and again: how many gates it has and how many of them are pending, whether it has a card,
+-- its host, whether it has a callback, drafts, or something that falls due while it waits.
 local known = {}
 local function facts()
   if not known[RUN] then
-    local fields = redis.call('HMGET', RUN, 'n', 'placed', 'host', 'callback', 'drafted')
-    known[RUN] = {gates = tonumber(fields[1] or '0'), placed = fields[2] == '1', host = fields[3], pushed = fields[4],
-      drafted = fields[5]}
+    local fields = redis.call('HMGET', RUN, 'n', 'open', 'placed', 'host', 'callback', 'drafted', 'timed')
+    known[RUN] = {gates = tonumber(fields[1] or '0'), open = tonumber(fields[2] or '0'), placed = fields[3] == '1',
+      host = fields[4], pushed = fields[5], drafted = fields[6], timed = fields[7]}
   end
   return known[RUN]
 end
 
 -- Somebody may have the run on a list in front of them: who that is, the worker finds out.
+local watched
 local function tell_homes()
-  if redis.call('EXISTS', HOMES) == 1 then
+  if watched == nil then
+    watched = redis.call('EXISTS', HOMES) == 1
+  end
+  if watched then
     schedule(AGENDA, LEASES, 'home:' .. cmd.run, now)
     bell('due ' .. cmd.partition)
   end
@@ -131,12 +137,15 @@ local function settle(index, outcome, decision, by, via, fields)
   if outcome == 'undeliverable' then
     redis.call('ZADD', UNDELIVERABLE, now, cmd.run)
   end
-  if redis.call('HINCRBY', RUN, 'open', -1) > 0 then
-    redis.call('HSET', RUN, index .. ':status', outcome, index .. ':decision', decision)
+  local left = facts().open - 1
+  facts().open = left
+  local ended = {index .. ':status', outcome, index .. ':decision', decision, 'open', left}
+  if left > 0 then
+    redis.call('HSET', RUN, unpack(ended))
     audit_all(events)
     return
   end
-  redis.call('HSET', RUN, index .. ':status', outcome, index .. ':decision', decision, 'status', 'settled')
+  redis.call('HSET', RUN, 'status', 'settled', unpack(ended))
   table.insert(events, {'run.settled', false, said})
   audit_all(events)
   redis.call('ZADD', SETTLED, now, cmd.run)
@@ -145,7 +154,9 @@ local function settle(index, outcome, decision, by, via, fields)
     redis.call('ZREM', names, cmd.run)
   end
   redis.call('ZREM', EXPIRIES, cmd.run)
-  unschedule(AGENDA, LEASES, 'remind:' .. cmd.run, 'escalate:' .. cmd.run)
+  if facts().timed then
+    unschedule(AGENDA, LEASES, 'remind:' .. cmd.run, 'escalate:' .. cmd.run)
+  end
   schedule(QUEUE, QUEUE_LEASES, cmd.run, now)
   if facts().pushed then
     schedule(AGENDA, LEASES, 'callback:' .. cmd.run, now)

@@ -34,6 +34,9 @@ end
 -- they follow one another, so the first is enough to find them: a run that waits has no trail beside it yet
 redis.call('HSET', RUN, 'opened', append(events)[1])
 redis.call('ZADD', EXPIRIES, cmd.deadline, cmd.run)
+if next(cmd.due) then
+  redis.call('HSET', RUN, 'timed', 1)
+end
 for what, ms in pairs(cmd.due) do
   redis.call('ZADD', AGENDA, ms, what .. ':' .. cmd.run)
 end
