@@ -17,6 +17,7 @@ from pydantic import (
     SecretStr,
     StrictBool,
     ValidationError,
+    field_validator,
 )
 
 from core.errors import AskgateError
@@ -83,6 +84,13 @@ class HostConfig(BaseModel):
     timeout_s: Seconds | None = None
     remind_after_s: list[Seconds] = Field([], max_length=16)
     escalate: Escalation | None = None
+
+    @field_validator("escalate")
+    @classmethod
+    def _stays(cls, value: Escalation | None) -> Escalation | None:
+        if value and value.place and value.place.team:
+            raise ValueError("place.team: an escalation stays in its run's workspace; leave team out")
+        return value
 
     @property
     def place(self) -> Place | None:

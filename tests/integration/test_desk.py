@@ -207,3 +207,15 @@ async def test_what_nobody_decided_ends_as_a_dead_letter_and_is_not_asked_for_ev
     await desk.follow(run, 1)
     failed = await engine.run(run.id)
     assert (failed.status, failed.error) == (RunStatus.FAILED, "the model was away")
+
+
+async def test_what_nobody_can_tell_is_no_success_and_is_looked_after(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    host.word = Word.UNKNOWN
+    run = await resumed(engine, host, RunStatus.LOST)
+    assert (run.status, run.error) == (RunStatus.LOST, "so it goes")
+    host.sequel = Wait("w2", {})
+    await desk.follow(run, 1)
+    [second] = await open_runs(engine)
+    assert second.doc.external_id == "w2"

@@ -57,6 +57,10 @@ def test_a_secret_may_stand_in_a_file_of_its_own_and_is_shown_nowhere(tmp_path: 
         ("[motus.a]\nurl = 'http://a'\nchanel = 'C1'\n", "[motus.a] chanel: Extra inputs"),
         ("[motus.a]\nurl = 'http://a'\napi_key = '@/none'\n", "[motus.a] api_key: its file cannot be read"),
         ("[motus.a\n", "hosts.toml: "),
+        (
+            "[motus.a]\nurl = 'http://a'\nescalate = { after_s = 60, place = { channel = 'C1', team = 'T2' } }\n",
+            "[motus.a] escalate: place.team: an escalation stays in its run's workspace; leave team out",
+        ),
         ("[a13n.a]\nurl = 'http://a'\n", "[a13n.a] api_key: Field required"),
         (
             "[a13n.a]\nurl = 'http://a'\napi_key = 'k'\nwebhook_secret = 'short'\n",
