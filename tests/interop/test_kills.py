@@ -20,8 +20,6 @@ Json = dict[str, Any]
 FETCH = {"name": "fetch", "arguments": {"url": "http://127.0.0.1:9/x"}}
 APPROVAL = {"type": "tool_approval", "tool_name": "delete_file", "tool_args": {"path": "/tmp/old.log"}}
 SEED, TIMES = 7, 20
-MOMENTS = 60
-"""About so many a scene has; the short forms do not count them first."""
 
 
 class OfA13n:
@@ -97,7 +95,7 @@ class OfLooprig:
 async def test_two_kills_before_a13n_lose_nothing_and_answer_nothing_twice(
     engine: ResumeEngine, redis_url: str, a13n: A13n, tmp_path: Path
 ) -> None:
-    await kill(engine, redis_url, OfA13n(a13n), seed=SEED, times=2, folder=tmp_path, moments=MOMENTS)
+    await kill(engine, redis_url, OfA13n(a13n), seed=SEED, times=2, folder=tmp_path)
 
 
 @pytest.mark.slow
@@ -110,7 +108,7 @@ async def test_twenty_kills_before_a13n(
 async def test_a_kill_before_motus_loses_nothing_and_answers_nothing_twice(
     engine: ResumeEngine, redis_url: str, motus: Motus, tmp_path: Path
 ) -> None:
-    await kill(engine, redis_url, OfMotus(motus), seed=SEED, times=1, folder=tmp_path, moments=MOMENTS)
+    await kill(engine, redis_url, OfMotus(motus), seed=SEED, times=1, folder=tmp_path)
 
 
 @pytest.mark.slow
@@ -124,9 +122,7 @@ async def test_twenty_kills_before_motus(
 async def test_a_kill_before_looprig_loses_nothing_and_answers_nothing_twice(
     engine: ResumeEngine, redis_url: str, looprig: Looprig, tmp_path: Path, dialect: str, seed: int
 ) -> None:
-    await kill(
-        engine, redis_url, OfLooprig(looprig, dialect), seed=seed, times=1, folder=tmp_path, moments=MOMENTS
-    )
+    await kill(engine, redis_url, OfLooprig(looprig, dialect), seed=seed, times=1, folder=tmp_path)
 
 
 @pytest.mark.slow
