@@ -240,7 +240,7 @@ async def test_a_server_that_is_away_is_a_problem_with_a_name(engine: ResumeEngi
         async with asyncio.timeout(PATIENCE_S):
             while desk.problem is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        assert desk.problem == "MotusError"
+        assert desk.problem == "the adapter failed (MotusError)"
 
 
 async def test_an_unreadable_interrupt_closes_no_other_and_late_clicks_end_no_turn_that_went_on(
