@@ -56,7 +56,7 @@ def benches(sizes: Sizes) -> dict[str, Bench]:
         "memory": _with_engine(lambda e, c: bench.memory(e, c, s.kept)),
         "due": _with_engine(lambda e, _: bench.due_at_once(e, s.due)),
         "late": _with_engine(lambda e, _: bench.due_steadily(e, s.seconds, s.each)),
-        "crowd": _with_engine(lambda e, _: bench.in_a_crowd(e, s.few, s.many, s.rounds)),
+        "crowd": _with_engine(lambda e, c: bench.in_a_crowd(e, c, s.few, s.many, s.rounds)),
         "clicks": lambda url: clicks(url, s.clicks),
     }
 
