@@ -17,8 +17,10 @@ from pydantic import SecretStr
 
 from core.api import PREFIX, build_api
 from core.engine import ResumeEngine
-from core.gates import Gate
+from core.gates import Action, Gate
+from core.policy import Key
 from core.runs import Run, RunStatus
+from tests.conftest import ANA
 from tests.interop.upstream import CACHE
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -150,3 +152,26 @@ async def example(
 def gate(run: Run, call_id: str) -> Gate:
     [found] = [gate for gate in run.gates if gate.doc.tool_call_id == call_id]
     return found
+
+
+async def dies_in_an_approved_tool(engine: ResumeEngine, program: Program, run: Run) -> None:
+    """A decided run, whose process is killed in the tool `d1`: that runs no second time, and people decide again."""
+    async with program.running(DIE="1", LEASE_S="1") as process:
+        assert await process.wait() == -9, program.trouble
+    assert "may have run" in await program.until_refused(run)
+    await engine.dead_letters.reopen(run.id, by=Key(key="agent"), via="api")
+    for item in run.gates:
+        word = Action.DECLINE if item.doc.kind == "question" else Action.DENY
+        await engine.decide(item.id, word, by=ANA, via="slack", comment="it has run")
+    await program.until_taken_up(run)
+    assert program.deployments == ["1.4 staging"]
+    assert "it has run" in program.heard["d1"]
+
+
+async def hears_of_silence(engine: ResumeEngine, program: Program) -> None:
+    """What could be shown to nobody is told to the model as that, and nothing runs."""
+    run = await program.until_it_waits("Deploy 1.4")
+    await engine.undeliverable(run.id, "is_archived")
+    await program.until_taken_up(run)
+    assert program.deployments == []
+    assert all("Undeliverable" in str(heard) for heard in program.heard.values())

@@ -10,10 +10,9 @@ import pytest
 
 from core.engine import ResumeEngine
 from core.gates import Action
-from core.policy import Key
 from core.runs import Run
 from tests.conftest import ANA
-from tests.interop.examples import Program, example, gate
+from tests.interop.examples import Program, dies_in_an_approved_tool, example, gate, hears_of_silence
 from tests.interop.upstream import environment
 
 
@@ -51,22 +50,9 @@ async def test_a_process_that_dies_in_an_approved_tool_has_it_run_once_and_peopl
 ) -> None:
     run = await program.until_it_waits("Deploy 1.4")
     await decide(engine, run)
-    async with program.running(DIE="1", LEASE_S="1") as process:
-        assert await process.wait() == -9, program.trouble
-    assert "may have run" in await program.until_refused(run)
-    await engine.dead_letters.reopen(run.id, by=Key(key="agent"), via="api")
-    for item in run.gates:
-        word = Action.DECLINE if item.doc.kind == "question" else Action.DENY
-        await engine.decide(item.id, word, by=ANA, via="slack", comment="it has run")
-    await program.until_taken_up(run)
-    assert program.deployments == ["1.4 staging"]
-    assert "it has run" in program.heard["d1"]
+    await dies_in_an_approved_tool(engine, program, run)
 
 
 @pytest.mark.slow
 async def test_silence_is_told_to_the_model_and_nothing_runs(engine: ResumeEngine, program: Program) -> None:
-    run = await program.until_it_waits("Deploy 1.4")
-    await engine.undeliverable(run.id, "is_archived")
-    await program.until_taken_up(run)
-    assert program.deployments == []
-    assert all("Undeliverable" in str(heard) for heard in program.heard.values())
+    await hears_of_silence(engine, program)
