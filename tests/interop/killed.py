@@ -12,8 +12,9 @@ from typing import Any
 
 from bot import logs, service
 from bot.slack import talking
-from core import agenda
+from core import agenda, sweeper
 from core.agenda import Worker
+from core.clock import WallClock
 from core.hosts import desk
 from core.hosts.config import KINDS
 from core.hosts.desks import Desks
@@ -24,7 +25,8 @@ from tests.stores import engine_on
 
 AGENDA_LEASE_MS = 1000
 LEASE_S, RESUME_S = 2.0, 1.5
-"""Shorter than in production, so that what a dead process held is soon another's."""
+SWEEP_S = 0.2
+"""Shorter than in production, so that what a dead process held is soon another's, and what is over soon seen."""
 
 
 class Moments(Points):
@@ -43,11 +45,31 @@ class Moments(Points):
                 self._strike()
 
 
-def live(url: str, block: dict[str, Any], doom: int | None, met: str) -> None:
-    """``block``: the host's, with its kind in the name; ``met``: the file that gets a line for each moment."""
+class Ahead(WallClock):
+    """The wall clock, ahead by as many ms as a file says: one clock for all processes of a scene."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self._ahead_ms()
+
+    def put_forward(self, ms: int) -> None:
+        """Let time pass, in every process."""
+        beside = self.file.with_suffix(".next")
+        beside.write_text(str(self._ahead_ms() + ms))
+        beside.replace(self.file)
+
+    def _ahead_ms(self) -> int:
+        return int(self.file.read_text()) if self.file.exists() else 0
+
+
+def live(url: str, block: dict[str, Any], ahead: str, doom: int | None, met: str) -> None:
+    """``block``: the host's, with its kind in the name; ``ahead``: the clock's file; ``met``: the file that gets a
+    line for each moment."""
     _prepare()
     Moments(doom, _strike, _notes(met)).install()
-    asyncio.run(_desk(url, block))
+    asyncio.run(_desk(url, block, Ahead(Path(ahead))))
 
 
 def converse(settings: dict[str, str], doom: str | None, met: str) -> None:
@@ -65,6 +87,7 @@ def _prepare() -> None:
     logs.set_up("error")
     agenda.LEASE_MS = AGENDA_LEASE_MS
     desk.LEASE_S, desk.RESUME_S = LEASE_S, RESUME_S
+    sweeper.MAX_IDLE_S = SWEEP_S
 
 
 def _strike() -> None:
@@ -76,9 +99,9 @@ def _notes(met: str) -> Callable[[str], object]:
     return lambda line: os.write(file, f"{line}\n".encode())
 
 
-async def _desk(url: str, block: dict[str, Any]) -> None:
+async def _desk(url: str, block: dict[str, Any], clock: Ahead) -> None:
     config = KINDS[block["name"].split(".")[0]].model_validate(block)
-    async with engine_on(url) as engine:
+    async with engine_on(url, clock=clock) as engine:
         desks = Desks(engine, [config])
         Worker(engine.store, engine.bell, {"follow": desks.follow}, lease_ms=AGENDA_LEASE_MS).start()
         desks.start()
