@@ -7,7 +7,8 @@ import multiprocessing
 import os
 import random
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -29,6 +30,68 @@ _fork = multiprocessing.get_context("forkserver")
 _fork.set_forkserver_preload(
     ["tests.interop.killed"]
 )  # each process is a fork of one that has imported everything
+
+
+class Stage(Protocol):
+    """Where askgate dies again and again, each time in a scene of its own."""
+
+    async def scene(self, doom: str | None) -> tuple[bool, list[str]]:
+        """Play one in which askgate dies at that point, if it comes by there. Checks that nothing came of that.
+
+        Returns whether it died, and the points that there were.
+        """
+        ...
+
+
+async def kill(stage: Stage, *, seed: int, times: int, points: Sequence[str] = ()) -> None:
+    """So many kills, each at another one of ``points``; without them a scene without a death tells what there are."""
+    points = points or (await stage.scene(None))[1]
+    dooms = random.Random(seed).sample(points, len(points))
+    struck = 0
+    while struck < times:  # one scene may come by what another does not
+        struck += (await stage.scene(dooms.pop()))[0]
+
+
+def around(*places: str) -> list[str]:
+    return [f"{place} {when}" for place in places for when in ("before", "after")]
+
+
+CERTAIN = around(
+    *(f"{what}#{n}" for what in ("script suspend", "out POST", "script end_resume") for n in (1, 2)),
+    "script expire#1",
+)
+"""The points that every scene before a host comes by."""
+
+
+@dataclass
+class Life:
+    """One scene: the processes that lived in it, each of which does ``live``. The first is to die at its ``doom``."""
+
+    live: Callable[..., None]
+    args: tuple[Any, ...]
+    doom: str | None
+    met: Path
+    born: list[ForkServerProcess] = field(default_factory=list)
+    struck: bool = False
+
+    def keep_alive(self) -> None:
+        """Start a process if none lives."""
+        if not self.born or not self.born[-1].is_alive():
+            doom = None if self.born else self.doom
+            process = _fork.Process(target=self.live, args=(*self.args, doom, str(self.met)), daemon=True)
+            process.start()
+            self.born.append(process)
+
+    def end(self) -> list[str]:
+        """End them all, and check that the first died at its doom and nowhere else. Returns the points there were."""
+        self.struck = bool(self.born) and not self.born[0].is_alive()
+        for process in self.born:
+            if process.is_alive() and process.pid:
+                os.kill(process.pid, signal.SIGKILL)
+            process.join()
+        points = self.met.read_text().splitlines() if self.met.exists() else []
+        assert self.struck == (self.doom in points), f"doom {self.doom} of {points}"
+        return points
 
 
 @dataclass(frozen=True)
@@ -77,120 +140,73 @@ class Victim(Protocol):
         ...
 
 
-@dataclass
-class Life:
-    """One scene: the processes that lived in it, each of which does ``live``. The first is to die at its ``doom``."""
+class Before:
+    """A desk before a host, whose agents ask, and hear what people say or that nobody does. It knows no kinds."""
 
-    live: Callable[..., None]
-    args: tuple[Any, ...]
-    doom: int | str | None
-    met: Path
-    born: list[ForkServerProcess] = field(default_factory=list)
-    struck: bool = False
-
-    def keep_alive(self) -> None:
-        """Start a process if none lives."""
-        if not self.born or not self.born[-1].is_alive():
-            doom = None if self.born else self.doom
-            process = _fork.Process(target=self.live, args=(*self.args, doom, str(self.met)), daemon=True)
-            process.start()
-            self.born.append(process)
-
-    def end(self) -> list[str]:
-        """End them all, and note whether the first died before. Returns the moments that there were."""
-        self.struck = bool(self.born) and not self.born[0].is_alive()
-        for process in self.born:
-            if process.is_alive() and process.pid:
-                os.kill(process.pid, signal.SIGKILL)
-            process.join()
-        return self.met.read_text().splitlines() if self.met.exists() else []
-
-
-class Scene:
-    """Agents that ask, people who decide, and askgate, which dies in between. It knows nothing of kinds."""
-
-    def __init__(self, engine: ResumeEngine, clock: Ahead, victim: Victim, before: set[str]) -> None:
-        """``before``: the runs of earlier scenes."""
+    def __init__(self, engine: ResumeEngine, clock: Ahead, url: str, victim: Victim) -> None:
         self._engine = engine
         self._clock = clock
+        self._url = url
         self._victim = victim
-        self._before = before
         self._asks = [ask for asks in victim.agents for ask in asks]
+        self._past: set[str] = set()
 
-    async def runs(self) -> list[Run]:
-        return [run for run in await runs_of(self._engine, self._victim) if run.id not in self._before]
+    async def scene(self, doom: str | None) -> tuple[bool, list[str]]:
+        """See `Stage`. All agents ask, and all of them go on."""
+        handles = [await self._victim.begin(asks) for asks in self._victim.agents]
+        met = self._clock.file.with_name(f"met-{len(self._past)}")
+        life = Life(live, (self._url, self._victim.block, str(self._clock.file)), doom, met)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not await self._over():
+                    life.keep_alive()
+                    await asyncio.sleep(LOOK_S)
+                heard = [await self._victim.heard(handle) for handle in handles]
+        finally:
+            points = life.end()
+        assert heard == [[ask.hears for ask in asks] for asks in self._victim.agents], doom
+        await self._check_runs(life)
+        return life.struck, points
 
-    async def go_on(self) -> bool:
+    async def _over(self) -> bool:
         """Say what people say to what is open. Returns whether all that was asked has been found, and has ended."""
-        runs = await self.runs()
+        runs = await self._runs()
         pending = [gate for run in runs for gate in run.gates if gate.pending]
-        said = [(gate, word) for gate in pending if (word := self.ask_of(gate).word)]
+        said = [(gate, word) for gate in pending if (word := self._ask_of(gate).word)]
         for gate, word in said:
             await self._engine.decide(
                 gate.id, word.action, values=word.values, comment=word.comment, by=ANA, via="slack"
             )
         left = [run for run in runs if run.status not in ENDED]
-        complete = sum(len(run.gates) for run in runs) >= len(self._asks)
-        if complete and left and not said and all(run.open for run in left):
-            self._clock.put_forward(1000 * TIMEOUT_S)  # for what nobody says anything to
-        return complete and not left
+        found = sum(len(run.gates) for run in runs) >= len(self._asks)
+        if found and left and not said and all(run.open for run in left):
+            self._clock.put_forward(1000 * TIMEOUT_S)  # nobody says anything to the rest
+        return found and not left
 
-    def ask_of(self, gate: Gate) -> Ask:
+    async def _check_runs(self, life: Life) -> None:
+        """Each thing was put to people once, and its run has ended as it is to."""
+        runs = await self._runs()
+        self._past |= {run.id for run in runs}
+        found = [self._ask_of(gate).mark for run in runs for gate in run.gates]
+        assert sorted(found) == sorted(ask.mark for ask in self._asks), life.doom
+        for run in runs:
+            # without keys nobody can tell whose answer it was, when a reply was lost; but the host has heard one
+            excused = life.struck and not self._victim.has_keys and run.status is RunStatus.LOST
+            assert run.status is RunStatus.RESUMED or excused, f"{life.doom}: {run.status} {run.error}"
+
+    def _ask_of(self, gate: Gate) -> Ask:
         shown = gate.doc.model_dump_json()
         [ask] = [ask for ask in self._asks if ask.mark in shown]
         return ask
 
-
-async def scene(
-    engine: ResumeEngine, clock: Ahead, url: str, victim: Victim, doom: int | None, met: Path
-) -> int:
-    """Agents ask, people decide, and askgate dies in between. Returns how many moments all its processes had."""
-    stage = Scene(engine, clock, victim, {run.id for run in await runs_of(engine, victim)})
-    begun = [(await victim.begin(asks), asks) for asks in victim.agents]
-    life = Life(live, (url, victim.block, str(clock.file)), doom, met)
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            while not await stage.go_on():
-                life.keep_alive()
-                await asyncio.sleep(LOOK_S)
-            heard = [await victim.heard(handle) for handle, _ in begun]
-    finally:
-        moments = life.end()
-    assert life.struck == (doom is not None and doom <= len(moments)), f"doom {doom} of {len(moments)}"
-    where = f"doom {doom}: {moments[doom - 1] if doom and doom <= len(moments) else 'never'}"
-    assert heard == [[ask.hears for ask in asks] for _, asks in begun], where
-    runs = await stage.runs()
-    opened = [stage.ask_of(gate).mark for run in runs for gate in run.gates]
-    assert sorted(opened) == sorted(ask.mark for _, asks in begun for ask in asks), where
-    for run in runs:
-        # without keys nobody can tell whose answer it was, when a reply was lost; but the host has heard one
-        excused = life.struck and not victim.has_keys and run.status is RunStatus.LOST
-        assert run.status is RunStatus.RESUMED or excused, f"{where}: {run.status} {run.error}"
-    return len(moments)
+    async def _runs(self) -> list[Run]:
+        """Those of this scene."""
+        found = {run.id: run async for _, run, _ in self._engine.gates(only_open=False)}
+        return [run for run in found.values() if run.id not in self._past]
 
 
-async def runs_of(engine: ResumeEngine, victim: Victim) -> list[Run]:
-    found = {run.id: run async for _, run, _ in engine.gates(only_open=False)}
-    return [run for run in found.values() if run.doc.host == victim.block["name"]]
-
-
-async def kill(
-    url: str, victim: Victim, *, seed: int, times: int, folder: Path, moments: int | None = None
-) -> None:
-    """So many kills, each in a scene of its own and at another moment.
-
-    ``moments``: about how many a scene has; None: one without a death tells.
-    """
-    dice, clock = random.Random(seed), Ahead(folder / "ahead")
-    async with engine_on(url, clock=clock) as engine:
-        if moments is None:
-            moments = await scene(engine, clock, url, victim, None, folder / "moments")
-        struck: set[int] = set()
-        while len(struck) < times:
-            # a scene may have some less than another, and each is to strike
-            doom = dice.choice([moment for moment in range(1, moments * 3 // 4 + 1) if moment not in struck])
-            met = await scene(engine, clock, url, victim, doom, folder / f"moments-{doom}")
-            if doom <= met:
-                struck.add(doom)
-            else:
-                moments = met
+@asynccontextmanager
+async def before(victim: Victim, redis_url: str, folder: Path) -> AsyncIterator[Before]:
+    clock = Ahead(folder / "ahead")
+    async with engine_on(redis_url, clock=clock) as engine:
+        yield Before(engine, clock, redis_url, victim)

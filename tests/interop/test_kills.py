@@ -11,63 +11,69 @@ from core.engine import ResumeEngine
 from tests.interop import kills_talk
 from tests.interop.a13n_server import A13n
 from tests.interop.conftest import Motus
-from tests.interop.kills import kill
+from tests.interop.kills import CERTAIN, before, kill
 from tests.interop.looprig_standin import Looprig
 from tests.interop.victims import OfA13n, OfLooprig, OfMotus
 
 pytestmark = pytest.mark.timeout(900)
 
-SEED, TIMES = 7, 20
+TIMES = 20
 
 
 async def test_two_kills_before_a13n_lose_nothing_and_answer_nothing_twice(
-    redis: Redis, redis_url: str, a13n: A13n, tmp_path: Path
+    a13n: A13n, redis: Redis, redis_url: str, tmp_path: Path
 ) -> None:
-    await kill(redis_url, OfA13n(a13n), seed=SEED, times=2, folder=tmp_path, moments=100)
+    async with before(OfA13n(a13n), redis_url, tmp_path) as stage:
+        await kill(stage, seed=11, times=2, points=CERTAIN)
 
 
 @pytest.mark.slow
-async def test_twenty_kills_before_a13n(redis: Redis, redis_url: str, a13n: A13n, tmp_path: Path) -> None:
-    await kill(redis_url, OfA13n(a13n), seed=SEED + 1, times=TIMES, folder=tmp_path)
+async def test_twenty_kills_before_a13n(a13n: A13n, redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    async with before(OfA13n(a13n), redis_url, tmp_path) as stage:
+        await kill(stage, seed=7, times=TIMES)
 
 
-async def test_a_kill_before_motus_loses_nothing_and_answers_nothing_twice(
-    redis: Redis, redis_url: str, motus: Motus, tmp_path: Path
+async def test_two_kills_before_motus_lose_nothing_and_answer_nothing_twice(
+    motus: Motus, redis: Redis, redis_url: str, tmp_path: Path
 ) -> None:
-    await kill(redis_url, OfMotus(motus), seed=SEED, times=1, folder=tmp_path, moments=250)
+    async with before(OfMotus(motus), redis_url, tmp_path) as stage:
+        await kill(stage, seed=18, times=2, points=CERTAIN)
 
 
 @pytest.mark.slow
-async def test_twenty_kills_before_motus(redis: Redis, redis_url: str, motus: Motus, tmp_path: Path) -> None:
-    await kill(redis_url, OfMotus(motus), seed=SEED + 1, times=TIMES, folder=tmp_path)
+async def test_twenty_kills_before_motus(motus: Motus, redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    async with before(OfMotus(motus), redis_url, tmp_path) as stage:
+        await kill(stage, seed=7, times=TIMES)
 
 
-@pytest.mark.parametrize(("dialect", "seed"), [("serve", SEED), ("factory", SEED + 1)])
+@pytest.mark.parametrize(("dialect", "seed"), [("serve", 21), ("factory", 29)])
 async def test_a_kill_before_looprig_loses_nothing_and_answers_nothing_twice(
-    redis: Redis, redis_url: str, looprig: Looprig, tmp_path: Path, dialect: str, seed: int
+    looprig: Looprig, redis: Redis, redis_url: str, tmp_path: Path, dialect: str, seed: int
 ) -> None:
-    await kill(redis_url, OfLooprig(looprig, dialect), seed=seed, times=1, folder=tmp_path, moments=400)
+    async with before(OfLooprig(looprig, dialect), redis_url, tmp_path) as stage:
+        await kill(stage, seed=seed, times=1, points=CERTAIN)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", ["serve", "factory"])
 async def test_twenty_kills_before_looprig(
-    redis: Redis, redis_url: str, looprig: Looprig, tmp_path: Path, dialect: str
+    looprig: Looprig, redis: Redis, redis_url: str, tmp_path: Path, dialect: str
 ) -> None:
-    await kill(redis_url, OfLooprig(looprig, dialect), seed=SEED, times=TIMES, folder=tmp_path)
+    async with before(OfLooprig(looprig, dialect), redis_url, tmp_path) as stage:
+        await kill(stage, seed=7, times=TIMES)
 
 
 async def test_two_kills_in_a_conversation_lose_nothing_and_say_nothing_twice(
     engine: ResumeEngine, redis_url: str, motus: Motus, tmp_path: Path
 ) -> None:
-    async with kills_talk.thread(engine, motus, redis_url, tmp_path) as thread:
+    async with kills_talk.thread(engine, motus, redis_url, tmp_path) as stage:
         for points in (kills_talk.SAYING, kills_talk.ASKING):
-            await kills_talk.kill(thread, seed=SEED, times=1, points=points)
+            await kill(stage, seed=4, times=1, points=points)
 
 
 @pytest.mark.slow
 async def test_twenty_kills_in_a_conversation(
     engine: ResumeEngine, redis_url: str, motus: Motus, tmp_path: Path
 ) -> None:
-    async with kills_talk.thread(engine, motus, redis_url, tmp_path) as thread:
-        await kills_talk.kill(thread, seed=SEED, times=TIMES)
+    async with kills_talk.thread(engine, motus, redis_url, tmp_path) as stage:
+        await kill(stage, seed=7, times=TIMES)
