@@ -21,7 +21,7 @@ from tests.conftest import ANA
 from tests.interop.killed import Ahead, live
 from tests.stores import engine_on
 
-PATIENCE_S = 60
+PATIENCE_S = 120
 LOOK_S = 0.05
 TIMEOUT_S = 60
 """How long people have. What nobody says anything to is not waited for: the clock is put forward."""
@@ -54,13 +54,6 @@ async def kill(stage: Stage, *, seed: int, times: int, points: Sequence[str] = (
 
 def around(*places: str) -> list[str]:
     return [f"{place} {when}" for place in places for when in ("before", "after")]
-
-
-CERTAIN = around(
-    *(f"{what}#{n}" for what in ("script suspend", "out POST", "script end_resume") for n in (1, 2)),
-    "script expire#1",
-)
-"""The points that every scene before a host comes by."""
 
 
 @dataclass
@@ -120,10 +113,12 @@ class Ask:
 class Victim(Protocol):
     """A host whose askgate is killed. What a handle is, it knows itself.
 
-    ``has_keys``: it knows a resume again that comes twice. ``agents``: what each of its agents asks.
+    ``has_keys``: it knows a resume again that comes twice. ``answered_by``: the name of the request that answers it.
+    ``agents``: what each of its agents asks.
     """
 
     has_keys: bool
+    answered_by: str
     agents: Sequence[Sequence[Ask]]
 
     @property
@@ -150,6 +145,9 @@ class Before:
         self._victim = victim
         self._asks = [ask for asks in victim.agents for ask in asks]
         self._past: set[str] = set()
+        often = ("script suspend", victim.answered_by, "script end_resume")
+        self.certain = around(*(f"{what}#{number}" for what in often for number in (1, 2)), "script expire#1")
+        """The points that every scene comes by."""
 
     async def scene(self, doom: str | None) -> tuple[bool, list[str]]:
         """See `Stage`. All agents ask, and all of them go on."""

@@ -11,7 +11,7 @@ from core.engine import ResumeEngine
 from tests.interop import kills_talk
 from tests.interop.a13n_server import A13n
 from tests.interop.conftest import Motus
-from tests.interop.kills import CERTAIN, before, kill
+from tests.interop.kills import before, kill
 from tests.interop.looprig_standin import Looprig
 from tests.interop.victims import OfA13n, OfLooprig, OfMotus
 
@@ -24,7 +24,7 @@ async def test_two_kills_before_a13n_lose_nothing_and_answer_nothing_twice(
     a13n: A13n, redis: Redis, redis_url: str, tmp_path: Path
 ) -> None:
     async with before(OfA13n(a13n), redis_url, tmp_path) as stage:
-        await kill(stage, seed=11, times=2, points=CERTAIN)
+        await kill(stage, seed=11, times=2, points=stage.certain)
 
 
 @pytest.mark.slow
@@ -37,7 +37,7 @@ async def test_two_kills_before_motus_lose_nothing_and_answer_nothing_twice(
     motus: Motus, redis: Redis, redis_url: str, tmp_path: Path
 ) -> None:
     async with before(OfMotus(motus), redis_url, tmp_path) as stage:
-        await kill(stage, seed=18, times=2, points=CERTAIN)
+        await kill(stage, seed=18, times=2, points=stage.certain)
 
 
 @pytest.mark.slow
@@ -51,7 +51,7 @@ async def test_a_kill_before_looprig_loses_nothing_and_answers_nothing_twice(
     looprig: Looprig, redis: Redis, redis_url: str, tmp_path: Path, dialect: str, seed: int
 ) -> None:
     async with before(OfLooprig(looprig, dialect), redis_url, tmp_path) as stage:
-        await kill(stage, seed=seed, times=1, points=CERTAIN)
+        await kill(stage, seed=seed, times=1, points=stage.certain)
 
 
 @pytest.mark.slow

@@ -42,6 +42,7 @@ class OfA13n:
     """A run asks for several things, and is answered at once when all of them are settled."""
 
     has_keys = True
+    answered_by = "host POST /runs/*/resume"
 
     def __init__(self, a13n: A13n) -> None:
         self._a13n = a13n
@@ -108,6 +109,7 @@ class OfMotus:
     """A turn waits for several things at once, or in turn, and each is answered by itself."""
 
     has_keys = False
+    answered_by = "out POST"
 
     def __init__(self, motus: Motus) -> None:
         self._motus = motus
@@ -185,6 +187,7 @@ class OfLooprig:
     """A session has a gate for each thing. By `serve` there are no keys, but the journal tells what closed a gate."""
 
     has_keys = True
+    answered_by = "out POST"
 
     def __init__(self, looprig: Looprig, dialect: str) -> None:
         self._looprig = looprig
