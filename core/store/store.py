@@ -14,10 +14,10 @@ from core.clock import Clock, iso
 from core.errors import StoreMismatch
 from core.gates import GateDoc
 from core.ids import new_token, partition_of
+from core.parsing import Wait
 from core.policy import Policy, names_people
 from core.record import Record
 from core.runs import Card, Copies, Run, RunDoc
-from core.settings import Wait
 from core.store import lua
 from core.store.audit import AuditLog
 from core.store.batch import Batched
