@@ -233,7 +233,9 @@ class Desk:
                 await asyncio.sleep(FIRST_REST_S)
                 continue
             except Exception as error:
-                log.error("host.claim_failed", host=self._host.name, exc_info=error)
+                log.error(
+                    "host.claim_failed", host=self._host.name, error=type(error).__name__, at=where(error)
+                )
                 await asyncio.sleep(LAST_REST_S)
                 continue
             for resume in claimed:
