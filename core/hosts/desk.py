@@ -232,7 +232,7 @@ class Desk:
                 log.warning("host.store_away", host=self._host.name)
                 await asyncio.sleep(FIRST_REST_S)
                 continue
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  # whatever it is, the queue is asked again
                 log.error(
                     "host.claim_failed", host=self._host.name, error=type(error).__name__, at=where(error)
                 )
