@@ -16,7 +16,8 @@ from core.api.metrics import Metrics
 from core.engine import ResumeEngine
 from core.hosts.desks import Desks
 from core.hosts.door import HostDoor
-from core.settings import Bind, SettingsError
+from core.parsing import Bind
+from core.settings import SettingsError
 
 SHUTDOWN_S = 5.0
 """How long open requests may go on after the port has closed; waits end at once."""

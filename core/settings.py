@@ -3,60 +3,33 @@
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import os
-import re
 import sys
-import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from typing import Annotated, Any, Literal
 
 from dotenv import dotenv_values
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from core.address import SCHEMES, parse_address
+from core import parsing
+from core.address import SCHEMES
 from core.errors import AskgateError
-from core.policy import CHANNEL, GROUP, KEY, TEAM, USER
+from core.parsing import MAX_WAIT_MS, MIN_SECRET, MIN_WAIT_MS, WAIT_MS, Bind, Wait, from_text, matching
+from core.policy import CHANNEL, TEAM
 from core.quiet import Quiet, parse_quiet
-from core.redaction import DEFAULT_FIELDS, PatternError, Patterns, Redaction, plain
-from core.sealing import key_of
+from core.redaction import DEFAULT_FIELDS, Patterns, Redaction
 from core.strictjson import quoted
 
 ENV_FILE = Path(".env")
 DAY_S = 86_400
-MIN_SECRET = 16
-WAIT_MS = 500
-MIN_WAIT_MS, MAX_WAIT_MS = 10, 600
-"""The longest wait for replicas that is answered before the store's client gives a reply up."""
-
-_ADMIN = re.compile(rf"(?:{TEAM}:)?{USER}|{GROUP}")
-# The last label has a letter first, so that an address with a slip in it is not taken for a name.
-_HOST = re.compile(
-    r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-)
 
 
 class SettingsError(AskgateError):
     """A setting is missing or wrong."""
-
-
-class Bind(NamedTuple):
-    """Where the HTTP port listens; port 0 takes any free one."""
-
-    host: str
-    port: int
-
-
-class Wait(NamedTuple):
-    """How many replicas have to have a write, and for how many ms they are waited for."""
-
-    replicas: int
-    timeout_ms: int
 
 
 def default_data_dir() -> Path:
@@ -70,182 +43,6 @@ def default_data_dir() -> Path:
     named = Path(os.environ.get("XDG_DATA_HOME", ""))
     # XDG: a path that is not absolute is invalid and to be ignored.
     return (named if named.is_absolute() else home / ".local" / "share") / "askgate"
-
-
-def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
-    """Parse a setting's text. `parse` raises ValueError with what is wrong, showing no secret."""
-    return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
-
-
-def _matching(pattern: str, problem: str) -> BeforeValidator:
-    def parse(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(problem)
-        return text
-
-    return _from_text(parse)
-
-
-def _got(text: str) -> ValueError:
-    return ValueError(f"got {quoted(text)}")
-
-
-def _parts(text: str) -> Iterator[str]:
-    return (part.strip() for part in text.split(",") if part.strip())
-
-
-def _bind(text: str) -> Bind:
-    # An IPv6 address stands in brackets, as in a URL.
-    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:\[\]]+)):([0-9]{1,5})", text)
-    if match is None or int(match[3]) > 65_535:
-        raise _got(text)
-    return Bind(match[1] or match[2], int(match[3]))
-
-
-def _split(text: str) -> SplitResult:
-    try:
-        return urlsplit(text)
-    except ValueError:  # whose text may show a password
-        raise ValueError("is no URL") from None
-
-
-def _http_url(text: str) -> str:
-    url = _split(text)
-    if url.scheme not in ("http", "https") or not url.hostname:
-        raise ValueError("is no http or https URL")
-    return text.rstrip("/") + "/"
-
-
-def _redis_url(text: str) -> str:
-    parse_address(text)
-    return text
-
-
-def _wait(text: str) -> Wait:
-    match = re.fullmatch(r"([0-9]{1,2})(?::([0-9]{1,4}))?", text)
-    wait = Wait(int(match[1]), int(match[2] or WAIT_MS)) if match else None
-    if wait is None or wait.replicas < 1 or not MIN_WAIT_MS <= wait.timeout_ms <= MAX_WAIT_MS:
-        raise _got(text)
-    return wait
-
-
-def _api_keys(text: str) -> dict[str, SecretStr]:
-    """`name=secret` pairs. Messages count entries and show none: a slip may have put the secret anywhere."""
-    keys: dict[str, SecretStr] = {}
-    secrets: set[str] = set()
-    for where, entry in _key_entries(text):
-        name, equals, secret = (part.strip() for part in entry.partition("="))
-        if not equals:
-            raise ValueError(f'{where} has no "="')
-        if not re.fullmatch(KEY, name):
-            raise ValueError(f"{where} has a name that is not 1 to 64 of A-Z a-z 0-9 . _ -")
-        if len(secret) < MIN_SECRET:
-            raise ValueError(f"{where} has a secret of {len(secret)} characters")
-        if not re.fullmatch(r"[!-~]+", secret):
-            raise ValueError(f"{where} has a secret with blanks or other than ASCII characters")
-        if name in keys or secret in secrets:
-            raise ValueError(f"{where} repeats an earlier {'name' if name in keys else 'secret'}")
-        keys[name] = SecretStr(secret)
-        secrets.add(secret)
-    if not keys:
-        raise ValueError("names no key")
-    return keys
-
-
-def _key_entries(text: str) -> Iterator[tuple[str, str]]:
-    if not text.startswith("@"):
-        for number, entry in enumerate(_parts(text), 1):
-            yield f"entry {number}", entry
-        return
-    for number, line in enumerate(_lines_of(text[1:]), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            yield f"line {number} of the file", line
-
-
-def _encryption_keys(text: str) -> tuple[SecretStr, ...]:
-    """Keys, the first of which encrypts. Messages count them and show none."""
-    keys: list[SecretStr] = []
-    for where, entry in _key_entries(text):
-        try:
-            keys.append(SecretStr(key_of(entry.strip()).decode()))
-        except ValueError:
-            raise ValueError(f"{where} is no key") from None
-    if not keys:
-        raise ValueError("has no key")
-    return tuple(keys)
-
-
-def _admins(text: str) -> tuple[str, ...]:
-    admins = tuple(_parts(text))
-    for admin in admins:
-        if not _ADMIN.fullmatch(admin):
-            raise _got(admin)
-    return admins
-
-
-def _reachable(text: str) -> tuple[IPv4Network | IPv6Network | str, ...]:
-    def one(part: str) -> IPv4Network | IPv6Network | str:
-        try:
-            return ipaddress.ip_network(part, strict=False)
-        except ValueError:
-            if not _HOST.fullmatch(part):
-                raise _got(part) from None
-            return part.lower()
-
-    return tuple(one(part) for part in _parts(text))
-
-
-def _switch(text: str) -> bool:
-    words = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
-    if text.lower() not in words:
-        raise _got(text)
-    return words[text.lower()]
-
-
-def _redact_fields(text: str) -> tuple[str, ...]:
-    names = tuple(_parts(text))
-    if [name.lower() for name in names] == ["none"]:
-        return ()
-    for name in names:
-        if not plain(name):
-            raise ValueError(f"{quoted(name)} has no letter and no digit")
-    return names
-
-
-def _redact_patterns(text: str) -> Patterns | None:
-    """The expressions of a file, one a line; empty lines, and lines that begin with #, are none."""
-    lines = [
-        (number, line)
-        for number, line in enumerate(_lines_of(text), 1)
-        if line.strip() and not line.startswith("#")
-    ]
-    try:
-        return Patterns([line for _, line in lines]) if lines else None
-    except PatternError as error:
-        raise ValueError(f"line {lines[error.number][0]} of the file: {error}") from None
-
-
-def _lines_of(path: str) -> list[str]:
-    return _text_of(path).splitlines()
-
-
-def _text_of(path: str) -> str:
-    try:
-        return Path(path).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ValueError(f"cannot read the file {quoted(path)} ({reason})") from None
-
-
-def _toml_file(text: str) -> Path:
-    path = Path(text).expanduser()
-    if not path.is_file():
-        raise ValueError(f"there is no file {quoted(text)}")
-    try:
-        tomllib.loads(_text_of(text))
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"the file {quoted(text)} is no TOML ({error})") from None
-    return path
 
 
 def _name(field: str) -> str:
@@ -270,93 +67,95 @@ class Settings(BaseSettings):
     )
 
     slack_bot_token: Annotated[
-        SecretStr | None, _matching(r"xoxb-[!-~]+", 'does not begin with "xoxb-", or has blanks in it')
+        SecretStr | None, matching(r"xoxb-[!-~]+", 'does not begin with "xoxb-", or has blanks in it')
     ] = Field(None, description='the bot token of the app, "xoxb-…" (app settings, OAuth & Permissions)')
-    slack_client_id: Annotated[str | None, _matching(r"[0-9]+\.[0-9]+", "is no client id")] = Field(
+    slack_client_id: Annotated[str | None, matching(r"[0-9]+\.[0-9]+", "is no client id")] = Field(
         None, description='the client id of the app, such as "1234567890.1234567890" (Basic Information)'
     )
-    slack_client_secret: Annotated[SecretStr | None, _matching(r"[!-~]+", "has blanks in it")] = Field(
+    slack_client_secret: Annotated[SecretStr | None, matching(r"[!-~]+", "has blanks in it")] = Field(
         None, description="the client secret of the app (app settings, Basic Information)"
     )
-    slack_signing_secret: Annotated[SecretStr | None, _matching(r"[!-~]+", "has blanks in it")] = Field(
+    slack_signing_secret: Annotated[SecretStr | None, matching(r"[!-~]+", "has blanks in it")] = Field(
         None, description="the signing secret of the app (app settings, Basic Information)"
     )
     slack_app_token: Annotated[
-        SecretStr | None, _matching(r"xapp-[!-~]+", 'does not begin with "xapp-", or has blanks in it')
+        SecretStr | None, matching(r"xapp-[!-~]+", 'does not begin with "xapp-", or has blanks in it')
     ] = Field(None, description='an app-level token, "xapp-…", with the scope connections:write')
-    slack_api_url: Annotated[str, _from_text(_http_url)] = Field(
+    slack_api_url: Annotated[str, from_text(parsing.http_url)] = Field(
         "https://slack.com/api/", description="the base URL of a Slack Web API"
     )
 
-    redis_url: Annotated[SecretStr | None, _from_text(_redis_url)] = Field(
+    redis_url: Annotated[SecretStr | None, from_text(parsing.redis_url)] = Field(
         None, description=f"a URL that begins with {', '.join(f'{scheme}://' for scheme in SCHEMES)}"
     )
-    redis_wait: Annotated[Wait | None, _from_text(_wait)] = Field(
+    redis_wait: Annotated[Wait | None, from_text(parsing.wait)] = Field(
         None,
         description=f"how many replicas, 1 to 99, and for how many ms ({MIN_WAIT_MS} to {MAX_WAIT_MS}, else {WAIT_MS})"
         ' to wait for them, such as "1" or "2:300"',
     )
-    data_dir: Annotated[Path, _from_text(lambda text: Path(text).expanduser().absolute())] = Field(
+    data_dir: Annotated[Path, from_text(lambda text: Path(text).expanduser().absolute())] = Field(
         default_factory=default_data_dir, description="a folder that askgate may write to"
     )
     partitions: int = Field(16, ge=1, le=1024, description="a whole number from 1 to 1024")
     retention_days: int = Field(30, ge=1, le=36_500, description="a whole number of days from 1 to 36500")
     audit_days: int = Field(400, ge=1, le=36_500, description="a whole number of days from 1 to 36500")
 
-    audit_values: Annotated[bool, _from_text(_switch)] = Field(False, description='"on" or "off"')
-    redact_fields: Annotated[tuple[str, ...], _from_text(_redact_fields)] = Field(
+    audit_values: Annotated[bool, from_text(parsing.switch)] = Field(False, description='"on" or "off"')
+    redact_fields: Annotated[tuple[str, ...], from_text(parsing.redact_fields)] = Field(
         DEFAULT_FIELDS, description='names of fields, such as "password,api_key", or "none"'
     )
-    redact_patterns: Annotated[Patterns | None, _from_text(_redact_patterns)] = Field(
+    redact_patterns: Annotated[Patterns | None, from_text(parsing.redact_patterns)] = Field(
         None,
         description="a file of regular expressions (RE2), one a line, none of which finds the empty text",
     )
 
-    bind: Annotated[Bind, _from_text(_bind)] = Field(
+    bind: Annotated[Bind, from_text(parsing.bind)] = Field(
         Bind("127.0.0.1", 8080), description='an address and a port, such as "127.0.0.1:8080" or "[::1]:8080"'
     )
-    api_keys: Annotated[dict[str, SecretStr], _from_text(_api_keys)] = Field(
+    api_keys: Annotated[dict[str, SecretStr], from_text(parsing.api_keys)] = Field(
         default_factory=dict,
         description=f'"name=secret[,name=secret]" or "@file" with one a line, secrets of {MIN_SECRET} or more'
         " characters, no name or secret twice",
     )
-    encryption_keys: Annotated[tuple[SecretStr, ...], _from_text(_encryption_keys)] = Field(
+    encryption_keys: Annotated[tuple[SecretStr, ...], from_text(parsing.encryption_keys)] = Field(
         (),
         description='"key[,key]" or "@file" with one a line: 32 bytes each in URL-safe base64'
         " (openssl rand -base64 32 | tr +/ -_), of which the first encrypts and all decrypt",
     )
-    default_team: Annotated[str | None, _matching(TEAM, "is no team id")] = Field(
+    default_team: Annotated[str | None, matching(TEAM, "is no team id")] = Field(
         None, description='the id of a workspace, "T…", or of an organisation, "E…"'
     )
-    callback_allow: Annotated[tuple[IPv4Network | IPv6Network | str, ...], _from_text(_reachable)] = Field(
-        (), description='host names, addresses and networks, such as "localhost,10.0.0.0/8"'
+    callback_allow: Annotated[tuple[IPv4Network | IPv6Network | str, ...], from_text(parsing.reachable)] = (
+        Field((), description='host names, addresses and networks, such as "localhost,10.0.0.0/8"')
     )
 
-    default_channel: Annotated[str | None, _matching(CHANNEL, "is no channel id")] = Field(
+    default_channel: Annotated[str | None, matching(CHANNEL, "is no channel id")] = Field(
         None, description='a channel id, such as "C0123456789" (in Slack: the channel\'s details, at the end)'
     )
-    fallback_channel: Annotated[str | None, _matching(CHANNEL, "is no channel id")] = Field(
+    fallback_channel: Annotated[str | None, matching(CHANNEL, "is no channel id")] = Field(
         None, description='a channel id, such as "C0123456789" (in Slack: the channel\'s details, at the end)'
     )
     default_timeout_s: int = Field(
         DAY_S, ge=1, le=30 * DAY_S, description=f"a whole number of seconds from 1 to {30 * DAY_S} (30 days)"
     )
-    admins: Annotated[tuple[str, ...], _from_text(_admins)] = Field(
+    admins: Annotated[tuple[str, ...], from_text(parsing.admins)] = Field(
         (), description='ids of users and user groups, such as "U012AB3CD,T1:U2,S012AB3CD"'
     )
-    hosts: Annotated[Path | None, _from_text(_toml_file)] = Field(None, description="the path of a TOML file")
+    hosts: Annotated[Path | None, from_text(parsing.toml_file)] = Field(
+        None, description="the path of a TOML file"
+    )
 
-    language: Annotated[Literal["en", "es"], _from_text(str.lower)] = Field(
+    language: Annotated[Literal["en", "es"], from_text(str.lower)] = Field(
         "en", description='the language that askgate speaks in Slack: "en" (English) or "es" (Spanish)'
     )
 
-    quiet_hours: Annotated[Quiet | None, _from_text(parse_quiet)] = Field(
+    quiet_hours: Annotated[Quiet | None, from_text(parse_quiet)] = Field(
         None,
         description='hours, weekends or both, and a time zone or each person\'s own, such as "22:00-07:00",'
         ' "weekends" or "22:00-07:00 weekends Europe/Berlin"',
     )
 
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], _from_text(str.lower)] = Field(
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], from_text(str.lower)] = Field(
         "info", description="debug, info, warning or error"
     )
     grace_s: float = Field(

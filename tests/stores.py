@@ -13,9 +13,9 @@ from urllib.parse import quote
 from core.bell import Bell
 from core.clock import Clock, WallClock
 from core.engine import ResumeEngine
+from core.parsing import Wait
 from core.record import Record
 from core.runs import Run
-from core.settings import Wait
 from core.store.connect import fast_client, listening_client
 from core.store.store import Store
 from tests.conftest import HOME, Members

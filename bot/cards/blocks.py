@@ -198,6 +198,16 @@ def number_input(
     return element | _given(min_value=least, max_value=most, initial_value=initial)
 
 
+def date_input(action_id: str, initial: str | None = None) -> Block:
+    """A calendar. ``initial`` is such as 2026-01-31."""
+    return {"type": "datepicker", "action_id": action_id} | _given(initial_date=initial)
+
+
+def moment_input(action_id: str, initial: int | None = None) -> Block:
+    """A calendar and a clock, in the time zone of whoever sees it. ``initial`` is in seconds since 1970."""
+    return {"type": "datetimepicker", "action_id": action_id} | _given(initial_date_time=initial)
+
+
 def field(
     block_id: str, label: str, element: Block, *, optional: bool = False, hint: str | None = None
 ) -> Block:

@@ -123,7 +123,9 @@ class Where:
 
 
 def values_of(view_state: Mapping[str, Any]) -> dict[str, Any]:
-    """A modal's values by block id: text as it was typed, the ids of people, or the indexes of what is chosen."""
+    """A modal's values by block id: text as it was typed, a date, a moment in seconds since 1970, ids of people, or the
+    indexes of what is chosen. What is empty is an empty text or list.
+    """
     found: dict[str, Any] = {}
     for name, elements in view_state.get("values", {}).items():
         for element in elements.values():
@@ -131,6 +133,10 @@ def values_of(view_state: Mapping[str, Any]) -> dict[str, Any]:
                 found[name] = element.get("value") or ""
             elif element["type"] == "multi_users_select":
                 found[name] = list(element.get("selected_users") or ())
+            elif element["type"] == "datepicker":
+                found[name] = element.get("selected_date") or ""
+            elif element["type"] == "datetimepicker":
+                found[name] = element.get("selected_date_time") or ""
             else:
                 found[name] = [int(option["value"]) for option in _options(element)]
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
@@ -15,8 +16,10 @@ from bot.cards import controls as c
 from bot.cards.blocks import (
     Block,
     context,
+    date_input,
     field,
     line,
+    moment_input,
     multi_select,
     number_input,
     option,
@@ -48,6 +51,9 @@ DEFAULT: Final = 100
 """Characters of a default that is told because it cannot be filled in."""
 SHORT_TEXT: Final = 300
 """A field for at most so many characters has one line."""
+MOMENTS: Final = range(10**9, 10**10)
+"""The seconds since 1970 that a picker may start at (Slack: datetimepicker has 10 digits)."""
+MINUTE: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,7 @@ def _input(number: int, asked: FormField, room: _Room) -> Block:
     hint = shown(description, HINT, length)
     if hint and uncut(description, hint):
         facts.append(hint)
-    if asked.format:
+    if asked.format in words.FORMATS:
         facts.append(words.FORMATS[asked.format])
     if asked.kind == "text" and asked.max_length and asked.max_length > INPUT_TEXT:
         facts.append(words.AT_MOST.format(most=INPUT_TEXT, allowed=asked.max_length))
@@ -131,6 +137,10 @@ def _label(asked: FormField) -> str:
 def _element(asked: FormField, room: _Room) -> tuple[Block, bool]:
     """The element for a field's kind, and whether its default is filled in."""
     match asked.kind:
+        case "text" if asked.format == "date":
+            return date_input(VALUE, None if asked.default is None else str(asked.default)), True
+        case "text" if asked.format == "date-time":
+            return _moment(asked)
         case "text":
             return _text(asked)
         case "number" | "integer":
@@ -156,6 +166,19 @@ def _text(asked: FormField) -> tuple[Block, bool]:
 def _units(text: str) -> int:
     """The text's length as a browser counts it."""
     return len(text.encode("utf-16-le")) // 2
+
+
+def _moment(asked: FormField) -> tuple[Block, bool]:
+    start = _start(asked)
+    return moment_input(VALUE, start), asked.default is None or start is not None
+
+
+def _start(asked: FormField) -> int | None:
+    """The whole minute that a moment's picker starts at: that of the default, if a picker can show it."""
+    if asked.default is None:
+        return None
+    minute = int(datetime.fromisoformat(str(asked.default).upper()).timestamp()) // MINUTE * MINUTE
+    return minute if minute in MOMENTS else None
 
 
 def _number(asked: FormField) -> tuple[Block, bool]:
@@ -215,6 +238,9 @@ def entered(gate: Gate, values: Mapping[str, Any]) -> tuple[dict[str, JsonValue]
 
 def _value(asked: FormField, held: Any) -> JsonValue:
     match asked.kind:
+        case "text" if asked.format == "date-time":
+            # what nobody touched comes back as it was given, with its seconds and its offset
+            return asked.default if held == _start(asked) else _moment_of(held)
         case "text":
             # what nobody touched comes back as it was given, blanks at its ends too
             return str(held) if held == asked.default else str(held).strip()
@@ -225,6 +251,10 @@ def _value(asked: FormField, held: Any) -> JsonValue:
         case "select" | "multi_select":
             chosen: list[JsonValue] = [asked.options[index].value for index in held]
             return chosen if asked.kind == "multi_select" else chosen[0]
+
+
+def _moment_of(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _number_of(text: str) -> int | float:

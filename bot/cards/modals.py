@@ -190,7 +190,7 @@ def _full_controls(gate: Gate, page: int, count: int, *, file: bool) -> list[Blo
             row.append(button(words.LAST, f"{c.PAGE}:{count - 1}"))
     elif gate.doc.kind is Kind.APPROVAL and gate.pending:
         can_be_read = file or not too_long(gate)
-        row += [*(approving(gate) if can_be_read else ()), *rejecting(gate)[:1]]
+        row += [*(approving(gate) if can_be_read else ()), *rejecting(gate)]
     elif gate.doc.kind is Kind.LINK and gate.pending:
         link = link_of(gate)
         row += [*([open_button(link)] if link.url else []), done_button(link)]

@@ -22,7 +22,8 @@ from bot.commands.store import store_url
 from bot.commands.store_checks import check_store
 from bot.manifest import public_url
 from core.embedded import EmbeddedError
-from core.settings import Bind, Settings, SettingsError, load_settings
+from core.parsing import Bind
+from core.settings import Settings, SettingsError, load_settings
 
 HEALTH_S: Final = 2.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping
+from datetime import date
 from typing import Any
 
 from bot.cards import limits, rules
@@ -95,7 +96,8 @@ def start_value(element: Json) -> Json:
 
 
 def value_of(element: Json, raw: Any) -> Json:
-    """The value object after a person chose `raw`: an option's value, a list of them, a user id or a text.
+    """The value object after a person chose `raw`: an option's value, a list of them, a user id, a text, a date such as
+    2026-01-31, or a moment in seconds since 1970.
 
     Raises `ValueError` when the element offers no such thing.
     """
@@ -115,6 +117,10 @@ def value_of(element: Json, raw: Any) -> Json:
         return {"type": kind, name: chosen if name == "selected_options" else chosen[0]}
     if name == "value" and raw is not None:
         raw = str(raw)
+    if name == "selected_date" and raw:
+        raw = date.fromisoformat(raw).isoformat()
+    if name == "selected_date_time" and raw:
+        raw = int(raw)
     return {"type": kind, name: raw or ([] if name in LISTS else None)}
 
 

@@ -86,12 +86,14 @@ class Words:
             yield from shown
 
     def _held(self, value: Json) -> list[str]:
-        """What a menu or a text field shows."""
+        """What a menu, a picker or a text field shows."""
         name = blocks.HOLDS[value["type"]]
         held = value.get(name)
         items = held if isinstance(held, list) else [held]
         if name in ("selected_user", "selected_users"):
             return [self._link(f"@{user}") for user in items if user]
+        if name == "selected_date_time":
+            return [self.date(held, "{date_short} at {time}")] if held else []
         return [self._option(item) if isinstance(item, dict) else str(item) for item in items if item]
 
     def text(self, text: Json) -> str:

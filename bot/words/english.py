@@ -452,8 +452,7 @@ AT_MOST: Final = "Slack takes up to {most} characters here, of {allowed} that ar
 FORMATS: Final = {
     "email": "An e-mail address",
     "uri": "An address such as https://example.com",
-    "date": "A date such as 2026-01-31",
-    "date-time": "A moment such as 2026-01-31T10:00:00Z",
+    "date-time": "In your time zone",
 }
 EDIT_TITLE: Final = "Edit arguments"
 EDIT_LABEL: Final = "Arguments as JSON"

@@ -455,8 +455,7 @@ AT_MOST: Final = "Slack admite aquí hasta {most} caracteres, de los {allowed} p
 FORMATS: Final = {
     "email": "Una dirección de correo",
     "uri": "Una dirección como https://example.com",
-    "date": "Una fecha como 2026-01-31",
-    "date-time": "Un momento como 2026-01-31T10:00:00Z",
+    "date-time": "En tu zona horaria",
 }
 EDIT_TITLE: Final = "Editar argumentos"
 EDIT_LABEL: Final = "Argumentos en JSON"

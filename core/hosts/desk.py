@@ -232,8 +232,10 @@ class Desk:
                 log.warning("host.store_away", host=self._host.name)
                 await asyncio.sleep(FIRST_REST_S)
                 continue
-            except Exception as error:
-                log.error("host.claim_failed", host=self._host.name, exc_info=error)
+            except Exception as error:  # noqa: BLE001  # whatever it is, the queue is asked again
+                log.error(
+                    "host.claim_failed", host=self._host.name, error=type(error).__name__, at=where(error)
+                )
                 await asyncio.sleep(LAST_REST_S)
                 continue
             for resume in claimed:

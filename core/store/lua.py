@@ -10,7 +10,7 @@ from typing import Any
 
 from redis.exceptions import NoScriptError
 
-from core.settings import Wait
+from core.parsing import Wait
 from core.store.replicas import replicated
 
 _FOLDER = files("core.store") / "scripts"

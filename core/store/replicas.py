@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.errors import StoreUnavailable
-from core.settings import Wait
+from core.parsing import Wait
 from core.store.connect import Client
 
 

@@ -21,7 +21,9 @@ import sqlite3
 import sys
 import urllib.request
 from dataclasses import replace
+from http.client import HTTPException
 from typing import Any
+from urllib.error import HTTPError
 from uuid import uuid4
 
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage, Transport
@@ -93,9 +95,11 @@ class People:
             pass
         with self._memory:  # before the tool runs, so that no second run of it stands on this decision
             self._memory.execute("DELETE FROM wait WHERE asks = ?", [digest])
-        with contextlib.suppress(OSError):  # tells askgate that it is used; nothing hangs on that
-            for resume in (await askgate("/resumes/claim", {"host": queue}))["resumes"]:
-                await askgate(f"/resumes/{run}/ack", {"lease": resume["lease"]})
+        with contextlib.suppress(
+            OSError, HTTPException
+        ):  # tells askgate that it is used; nothing hangs on that
+            for resume in (await askgate("/resumes/claim", {"host": queue}, again=False))["resumes"]:
+                await askgate(f"/resumes/{run}/ack", {"lease": resume["lease"]}, again=False)
         self._waiting.remove(digest)
         return dict(found["results"][category]["asked"])
 
@@ -119,8 +123,8 @@ def answered(value: Json) -> Json:
     return {"answers": told} | ({"response": value["response"]} if "response" in value else {})
 
 
-async def askgate(path: str, body: Json | None = None, key: str = "") -> Json:
-    """One call of askgate's HTTP API. Raises HTTPError, whose body says what is wrong."""
+async def askgate(path: str, body: Json | None = None, key: str = "", *, again: bool = True) -> Json:
+    """One call of askgate's HTTP API, ``again`` while it is away: it may arrive twice. Raises HTTPError if refused."""
     headers = {"Authorization": f"Bearer {os.environ['ASKGATE_KEY']}", "Content-Type": "application/json"}
     url, data = f"{os.environ['ASKGATE_URL']}/api/v1{path}", json.dumps(body).encode() if body else None
     request = urllib.request.Request(url, data, headers | ({"Idempotency-Key": key} if key else {}))
@@ -129,7 +133,17 @@ async def askgate(path: str, body: Json | None = None, key: str = "") -> Json:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return dict(json.load(answer))
 
-    return await asyncio.to_thread(call)
+    while True:
+        try:
+            return await asyncio.to_thread(call)
+        except (OSError, HTTPException) as error:
+            if isinstance(error, HTTPError) and error.code < 500:
+                error.msg = error.read().decode()  # says what is wrong, and where
+                raise
+            if not again:
+                raise
+            print(f"{url}: {error}; trying again", file=sys.stderr)
+        await asyncio.sleep(1)
 
 
 async def main(how: ClaudeAgentOptions, transport: Transport | None = None) -> None:

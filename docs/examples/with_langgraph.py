@@ -8,7 +8,8 @@
 
 The checkpointer keeps the thread in the file MEMORY (memory.db), and askgate knows which one it is: nothing runs while
 people think. The file remembers too which resumes were begun: if a process dies in one, an approved tool may have run,
-so it is not begun again but refused, which stands on the card. Both of the middleware's `interrupt_mode`s are served.
+so it is not begun again but refused, which stands on the card; if it dies after the turn, the next one only says what
+came of it. Both of the middleware's `interrupt_mode`s are served.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ import json
 import os
 import sqlite3
 import sys
+import time
 import urllib.request
+from http.client import HTTPException
 from typing import Any
+from urllib.error import HTTPError
 from uuid import uuid4
 
 from langchain.agents import create_agent
@@ -109,7 +113,7 @@ def take_up(graph: CompiledStateGraph, memory: sqlite3.Connection, resume: Json)
             decisions = [decision(results[key], ask) for key, ask in asks(item)]
             answers[item.id] = {"decisions": decisions} if "action_requests" in item.value else decisions[0]
         graph.invoke(Command(resume=answers), config)
-    elif waits or not all(task.interrupts for task in state.tasks):
+    elif waits or not all(task.interrupts or task.result is not None for task in state.tasks):
         error = "A process died in this: the tools may have run. Look how things are."
         askgate(f"{path}/nack", lease | {"final": True, "error": error})
         return
@@ -118,12 +122,20 @@ def take_up(graph: CompiledStateGraph, memory: sqlite3.Connection, resume: Json)
 
 
 def askgate(path: str, body: Json, key: str = "") -> Json:
-    """One call of askgate's HTTP API. Raises HTTPError, whose body says what is wrong."""
+    """One call of askgate's HTTP API, again while it is away: each may arrive twice. Raises HTTPError if refused."""
     headers = {"Authorization": f"Bearer {os.environ['ASKGATE_KEY']}", "Content-Type": "application/json"}
     url, data = f"{os.environ['ASKGATE_URL']}/api/v1{path}", json.dumps(body).encode()
     request = urllib.request.Request(url, data, headers | ({"Idempotency-Key": key} if key else {}))
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return dict(json.load(answer))
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return dict(json.load(answer))
+        except (OSError, HTTPException) as error:
+            if isinstance(error, HTTPError) and error.code < 500:
+                error.msg = error.read().decode()  # says what is wrong, and where
+                raise
+            print(f"{url}: {error}; trying again", file=sys.stderr)
+        time.sleep(1)
 
 
 def main(model: BaseChatModel | str, **how: Any) -> None:

@@ -21,7 +21,9 @@ import os
 import sqlite3
 import sys
 import urllib.request
+from http.client import HTTPException
 from typing import Any
+from urllib.error import HTTPError
 from uuid import uuid4
 
 import mcp_types as types
@@ -73,9 +75,11 @@ class People:
             pass
         with self._memory:  # before the server goes on, so that it does so once on this answer
             self._memory.execute("DELETE FROM wait WHERE asks = ?", [digest])
-        with contextlib.suppress(OSError):  # tells askgate that it is used; nothing hangs on that
-            for resume in (await askgate("/resumes/claim", {"host": queue}))["resumes"]:
-                await askgate(f"/resumes/{run}/ack", {"lease": resume["lease"]})
+        with contextlib.suppress(
+            OSError, HTTPException
+        ):  # tells askgate that it is used; nothing hangs on that
+            for resume in (await askgate("/resumes/claim", {"host": queue}, again=False))["resumes"]:
+                await askgate(f"/resumes/{run}/ack", {"lease": resume["lease"]}, again=False)
         self._waiting.remove(digest)
         return dict(found["results"]["calls"]["asked"])
 
@@ -85,8 +89,8 @@ def action(result: Json) -> str:
     return str(result.get("action") or "cancel")
 
 
-async def askgate(path: str, body: Json | None = None, key: str = "") -> Json:
-    """One call of askgate's HTTP API. Raises HTTPError, whose body says what is wrong."""
+async def askgate(path: str, body: Json | None = None, key: str = "", *, again: bool = True) -> Json:
+    """One call of askgate's HTTP API, ``again`` while it is away: it may arrive twice. Raises HTTPError if refused."""
     headers = {"Authorization": f"Bearer {os.environ['ASKGATE_KEY']}", "Content-Type": "application/json"}
     url, data = f"{os.environ['ASKGATE_URL']}/api/v1{path}", json.dumps(body).encode() if body else None
     request = urllib.request.Request(url, data, headers | ({"Idempotency-Key": key} if key else {}))
@@ -95,7 +99,17 @@ async def askgate(path: str, body: Json | None = None, key: str = "") -> Json:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return dict(json.load(answer))
 
-    return await asyncio.to_thread(call)
+    while True:
+        try:
+            return await asyncio.to_thread(call)
+        except (OSError, HTTPException) as error:
+            if isinstance(error, HTTPError) and error.code < 500:
+                error.msg = error.read().decode()  # says what is wrong, and where
+                raise
+            if not again:
+                raise
+            print(f"{url}: {error}; trying again", file=sys.stderr)
+        await asyncio.sleep(1)
 
 
 async def main(tool: str, args: str, *command: str, mode: str = "auto") -> None:

@@ -7,8 +7,9 @@
     python with_openai_agents.py                # only takes up what people have decided
 
 Nothing has to run while people think. Any number of these processes may take up what was decided. The file MEMORY
-(memory.db) remembers which resumes were begun: if a process dies in one, an approved tool may have run, so it is not
-begun again but refused, which stands on the card.
+(memory.db) remembers which resumes were begun, and what came of each: if a process dies in one, an approved tool may
+have run, so it is not begun again but refused, which stands on the card; if it dies after the turn, the next one only
+says what came of it.
 
 The SDK runs a call with the arguments that the model gave, so approvers are not offered to edit them. It stops for
 approvals alone: a question is one too, whose tool returns what people answered.
@@ -21,8 +22,11 @@ import json
 import os
 import sqlite3
 import sys
+import time
 import urllib.request
+from http.client import HTTPException
 from typing import Annotated, Any
+from urllib.error import HTTPError
 from uuid import uuid4
 
 from agents import Agent, AgentsException, Runner, RunResult, RunState, function_tool
@@ -61,11 +65,10 @@ def ask_user_question(context: ToolContext[Json], questions: list[Question]) -> 
     return json.dumps(context.context[context.tool_call_id])
 
 
-def settle(result: RunResult, key: str) -> None:
-    """What a turn came to: said, or put to people. ``key`` makes one run of it, however often it is sent."""
+def came_to(result: RunResult) -> Json:
+    """What a turn came to: words, or a run of askgate to be put to people."""
     if not result.interruptions:
-        print(result.final_output, flush=True)
-        return
+        return {"said": result.final_output}
     questions = [item for item in result.interruptions if item.tool_name == "ask_user_question"]
     others = [item for item in result.interruptions if item not in questions]
     run = {
@@ -78,7 +81,15 @@ def settle(result: RunResult, key: str) -> None:
         "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
         "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(",")},
     }
-    askgate("/runs", run, key)
+    return {"run": run}
+
+
+def tell(end: Json, key: str) -> None:
+    """Say it, or put it to people. ``key`` makes one run of it, however often it is sent."""
+    if "run" in end:
+        askgate("/runs", end["run"], key)
+    else:
+        print(end["said"], flush=True)
 
 
 def asked(item: ToolApprovalItem) -> Json:
@@ -101,49 +112,55 @@ async def decided(agent: Agent[Json], resume: Json) -> RunState[Json, Agent[Json
     return state
 
 
-async def take_up(agent: Agent[Json], resume: Json) -> None:
-    path, key, lease = (
-        f"/resumes/{resume['run']['id']}",
+async def take_up(agent: Agent[Json], memory: sqlite3.Connection, resume: Json) -> None:
+    key, lease, path = (
         resume["idempotency_key"],
         {"lease": resume["lease"]},
+        f"/resumes/{resume['run']['id']}",
     )
-    if not begin(key):
+    if memory.execute("INSERT OR IGNORE INTO turns VALUES (?, NULL)", [key]).rowcount:
+        try:
+            result = await Runner.run(agent, await decided(agent, resume))
+        except AgentsException as error:
+            askgate(f"{path}/nack", {**lease, "final": True, "error": str(error)[:4096]})
+            return
+        memory.execute("UPDATE turns SET came_to = ? WHERE key = ?", [json.dumps(came_to(result)), key])
+    [end] = memory.execute("SELECT came_to FROM turns WHERE key = ?", [key]).fetchone()
+    if end is None:
         error = "A process died in this: the tools may have run. Look before you have it decided again."
         askgate(f"{path}/nack", {**lease, "final": True, "error": error})
         return
-    try:
-        result = await Runner.run(agent, await decided(agent, resume))
-    except AgentsException as error:
-        askgate(f"{path}/nack", {**lease, "final": True, "error": str(error)[:4096]})
-        return
-    settle(result, key=f"after-{key}")
+    tell(json.loads(end), key=f"after-{key}")
     askgate(f"{path}/ack", lease)
 
 
-def begin(key: str) -> bool:
-    """Whether nobody has begun this before."""
-    with sqlite3.connect(os.environ.get("MEMORY", "memory.db")) as memory:
-        memory.execute("CREATE TABLE IF NOT EXISTS begun (key TEXT PRIMARY KEY)")
-        return memory.execute("INSERT OR IGNORE INTO begun VALUES (?)", [key]).rowcount == 1
-
-
 def askgate(path: str, body: Json, key: str = "") -> Json:
-    """One call of askgate's HTTP API. Raises HTTPError, whose body says what is wrong."""
+    """One call of askgate's HTTP API, again while it is away: each may arrive twice. Raises HTTPError if refused."""
     headers = {"Authorization": f"Bearer {os.environ['ASKGATE_KEY']}", "Content-Type": "application/json"}
     url, data = f"{os.environ['ASKGATE_URL']}/api/v1{path}", json.dumps(body).encode()
     request = urllib.request.Request(url, data, headers | ({"Idempotency-Key": key} if key else {}))
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return dict(json.load(answer))
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return dict(json.load(answer))
+        except (OSError, HTTPException) as error:
+            if isinstance(error, HTTPError) and error.code < 500:
+                error.msg = error.read().decode()  # says what is wrong, and where
+                raise
+            print(f"{url}: {error}; trying again", file=sys.stderr)
+        time.sleep(1)
 
 
 async def main(model: Model | str) -> None:
     agent = Agent[Json](name="Deployer", model=model, tools=[deploy, ask_user_question])
+    memory = sqlite3.connect(os.environ.get("MEMORY", "memory.db"), isolation_level=None)
+    memory.execute("CREATE TABLE IF NOT EXISTS turns (key TEXT PRIMARY KEY, came_to TEXT)")
     if len(sys.argv) > 1:
-        settle(await Runner.run(agent, sys.argv[1], context={}), key=f"begun-{uuid4()}")
+        tell(came_to(await Runner.run(agent, sys.argv[1], context={})), key=f"begun-{uuid4()}")
     while True:
         claimed = askgate("/resumes/claim", {"host": HOST, "max": 1, "wait_s": 20, "lease_s": LEASE_S})
         for resume in claimed["resumes"]:
-            await take_up(agent, resume)
+            await take_up(agent, memory, resume)
 
 
 if __name__ == "__main__":

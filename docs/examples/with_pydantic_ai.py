@@ -7,8 +7,9 @@
     python with_pydantic_ai.py                  # only takes up what people have decided
 
 The agent's messages are the run's `state` in askgate, so nothing has to run while people think. Any number of these
-processes may take up what was decided. The file MEMORY (memory.db) remembers which resumes were begun: if a process
-dies in one, an approved tool may have run, so it is not begun again but refused, which stands on the card.
+processes may take up what was decided. The file MEMORY (memory.db) remembers which resumes were begun, and what came of
+each: if a process dies in one, an approved tool may have run, so it is not begun again but refused, which stands on the
+card; if it dies after the turn, the next one only says what came of it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ import json
 import os
 import sqlite3
 import sys
+import time
 import urllib.request
+from http.client import HTTPException
 from typing import Annotated, Any
+from urllib.error import HTTPError
 from uuid import uuid4
 
 from pydantic import Field
@@ -64,11 +68,10 @@ def build(model: Model | str) -> Agent[None, str | DeferredToolRequests]:
     return Agent(model, tools=[ask_user_question, deploying], output_type=[str, DeferredToolRequests])
 
 
-def settle(result: AgentRunResult[str | DeferredToolRequests], key: str) -> None:
-    """What a turn came to: said, or put to people. ``key`` makes one run of it, however often it is sent."""
+def came_to(result: AgentRunResult[str | DeferredToolRequests]) -> Json:
+    """What a turn came to: words, or a run of askgate to be put to people."""
     if isinstance(result.output, str):
-        print(result.output, flush=True)
-        return
+        return {"said": result.output}
     fits = {"args_schema": deploying.tool_def.parameters_json_schema}  # so that edits are checked in Slack
     run = {
         "host": HOST,
@@ -81,7 +84,15 @@ def settle(result: AgentRunResult[str | DeferredToolRequests], key: str) -> None
         "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
         "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(","), "edits": True},
     }
-    askgate("/runs", run, key)
+    return {"run": run}
+
+
+def tell(end: Json, key: str) -> None:
+    """Say it, or put it to people. ``key`` makes one run of it, however often it is sent."""
+    if "run" in end:
+        askgate("/runs", end["run"], key)
+    else:
+        print(end["said"], flush=True)
 
 
 def asked(call: ToolCallPart) -> Json:
@@ -104,46 +115,52 @@ def decided(results: Json) -> DeferredToolResults:
     )
 
 
-def take_up(agent: Agent[None, str | DeferredToolRequests], resume: Json) -> None:
+def take_up(agent: Agent[None, str | DeferredToolRequests], memory: sqlite3.Connection, resume: Json) -> None:
     key, run, lease = resume["idempotency_key"], resume["run"], {"lease": resume["lease"]}
-    if not begin(key):
+    if memory.execute("INSERT OR IGNORE INTO turns VALUES (?, NULL)", [key]).rowcount:
+        history = ModelMessagesTypeAdapter.validate_json(resume["state"])
+        try:
+            result = agent.run_sync(message_history=history, deferred_tool_results=decided(run["results"]))
+        except AgentRunError as error:
+            askgate(f"/resumes/{run['id']}/nack", {**lease, "final": True, "error": str(error)[:4096]})
+            return
+        memory.execute("UPDATE turns SET came_to = ? WHERE key = ?", [json.dumps(came_to(result)), key])
+    [end] = memory.execute("SELECT came_to FROM turns WHERE key = ?", [key]).fetchone()
+    if end is None:
         error = "A process died in this: the tools may have run. Look before you have it decided again."
         askgate(f"/resumes/{run['id']}/nack", {**lease, "final": True, "error": error})
         return
-    history = ModelMessagesTypeAdapter.validate_json(resume["state"])
-    try:
-        result = agent.run_sync(message_history=history, deferred_tool_results=decided(run["results"]))
-    except AgentRunError as error:
-        askgate(f"/resumes/{run['id']}/nack", {**lease, "final": True, "error": str(error)[:4096]})
-        return
-    settle(result, key=f"after-{key}")
+    tell(json.loads(end), key=f"after-{key}")
     askgate(f"/resumes/{run['id']}/ack", lease)
 
 
-def begin(key: str) -> bool:
-    """Whether nobody has begun this before."""
-    with sqlite3.connect(os.environ.get("MEMORY", "memory.db")) as memory:
-        memory.execute("CREATE TABLE IF NOT EXISTS begun (key TEXT PRIMARY KEY)")
-        return memory.execute("INSERT OR IGNORE INTO begun VALUES (?)", [key]).rowcount == 1
-
-
 def askgate(path: str, body: Json, key: str = "") -> Json:
-    """One call of askgate's HTTP API. Raises HTTPError, whose body says what is wrong."""
+    """One call of askgate's HTTP API, again while it is away: each may arrive twice. Raises HTTPError if refused."""
     headers = {"Authorization": f"Bearer {os.environ['ASKGATE_KEY']}", "Content-Type": "application/json"}
     url, data = f"{os.environ['ASKGATE_URL']}/api/v1{path}", json.dumps(body).encode()
     request = urllib.request.Request(url, data, headers | ({"Idempotency-Key": key} if key else {}))
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return dict(json.load(answer))
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return dict(json.load(answer))
+        except (OSError, HTTPException) as error:
+            if isinstance(error, HTTPError) and error.code < 500:
+                error.msg = error.read().decode()  # says what is wrong, and where
+                raise
+            print(f"{url}: {error}; trying again", file=sys.stderr)
+        time.sleep(1)
 
 
 def main(model: Model | str) -> None:
     agent = build(model)
+    memory = sqlite3.connect(os.environ.get("MEMORY", "memory.db"), isolation_level=None)
+    memory.execute("CREATE TABLE IF NOT EXISTS turns (key TEXT PRIMARY KEY, came_to TEXT)")
     if len(sys.argv) > 1:
-        settle(agent.run_sync(sys.argv[1]), key=f"begun-{uuid4()}")
+        tell(came_to(agent.run_sync(sys.argv[1])), key=f"begun-{uuid4()}")
     while True:
         claim = {"host": HOST, "max": 1, "wait_s": 20, "lease_s": LEASE_S}
         for resume in askgate("/resumes/claim", claim)["resumes"]:
-            take_up(agent, resume)
+            take_up(agent, memory, resume)
 
 
 if __name__ == "__main__":

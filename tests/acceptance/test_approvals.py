@@ -183,8 +183,9 @@ async def test_a_vote_from_the_long_view_counts_once_and_a_second_one_is_told_so
     assert (await world.api.run(run))["status"] == "waiting"
 
 
-async def test_a_rejection_with_a_duty_to_give_a_reason_works_from_the_long_view(world: World) -> None:
-    run = await world.api.open(wanting(world, args=BIG, policy={"reason": "on_reject"}))
+@pytest.mark.parametrize("duty", ["never", "on_reject"])
+async def test_a_rejection_with_a_reason_works_from_the_long_view(world: World, duty: str) -> None:
+    run = await world.api.open(wanting(world, args=BIG, policy={"reason": duty}))
     opened = await world.ana.click("View in full", message=await world.card(run))
     while "Next" in labels_of(front(opened)):
         opened = await world.ana.click("Next")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot import words
+from bot.sandbox.acts import Impossible
 from tests.acceptance.world import Json, World, front
 from tests.runs import body, form_call
 
@@ -85,36 +86,62 @@ async def test_what_does_not_fit_is_said_at_its_field_and_the_form_stays_open(wo
     fields = [
         {"name": "city", "label": "City", "kind": "text", "required": True},
         {"name": "mail", "label": "Mail", "kind": "text", "format": "email"},
-        {"name": "day", "label": "Day", "kind": "text", "format": "date"},
         {"name": "code", "label": "Code", "kind": "text", "min_length": 4},
         {"name": "n", "label": "Number", "kind": "number"},
         {**FIELDS[6], "max_items": None, "min_items": 2, "default": None},
     ]
     run = await world.api.open(form_run(world, *fields))
     await world.ana.click("Answer in a form", message=await world.card(run))
-    await world.ana.fill(
-        {"City": "   ", "Mail": "nobody", "Day": "tomorrow", "Code": "abc", "Extras": ["Coffee"]}
-    )
+    await world.ana.fill({"City": "   ", "Mail": "nobody", "Code": "abc", "Extras": ["Coffee"]})
     wrong = await world.ana.submit()
     assert wrong.errors == {
         "City": "This is required",
         "Mail": "Wanted an e-mail address",
-        "Day": "Wanted a date such as 2026-01-31",
         "Code": "Wanted at least 4 characters",
         "Extras": "Wanted at least 2",
     }
     await world.ana.fill({"Number": "9999999999999999"})
     assert (await world.ana.submit()).errors == {"Number": words.NO_NUMBER}
-    entries = {"City": "Rom", "Mail": "a@b.example", "Day": "2026-02-01", "Code": "abcd", "Number": "-3"}
+    entries = {"City": "Rom", "Mail": "a@b.example", "Code": "abcd", "Number": "-3"}
     await world.ana.fill({**entries, "Extras": ["Coffee", "Projector"]})
     assert (await world.ana.submit()).modal is None
     assert (await result(world, run))["value"] == {
         "city": "Rom",
         "mail": "a@b.example",
-        "day": "2026-02-01",
         "code": "abcd",
         "n": -3,
         "extras": ["projector", "coffee"],
+    }
+
+
+async def test_dates_and_moments_are_picked(world: World) -> None:
+    def of(name: str, format: str, default: str | None = None) -> dict[str, Any]:
+        return {"name": name, "label": name, "kind": "text", "format": format, "default": default}
+
+    kept, early = "2026-03-01T09:30:15.25+01:00", "1969-07-20T20:17:40Z"
+    fields = [
+        of("day", "date"),
+        of("other day", "date", "2026-02-28"),
+        of("start", "date-time"),
+        of("end", "date-time", kept),
+        of("moved", "date-time", kept),
+        of("landing", "date-time", early),
+        of("nothing", "date-time"),
+    ]
+    run = await world.api.open(form_run(world, *fields))
+    opened = await world.ana.click("Answer in a form", message=await world.card(run))
+    assert words.DEFAULT_UNFILLED.format(default=early) in world.ana.text(front(opened))
+    with pytest.raises(Impossible, match="tomorrow"):
+        await world.ana.fill({"day": "tomorrow"})
+    # seconds since 1970, as Slack gives them
+    await world.ana.fill({"day": "2026-02-01", "start": "1772357400", "moved": "1772353860"})
+    assert (await world.ana.submit()).modal is None
+    assert (await result(world, run))["value"] == {
+        "day": "2026-02-01",
+        "other day": "2026-02-28",
+        "start": "2026-03-01T09:30:00Z",
+        "end": kept,
+        "moved": "2026-03-01T08:31:00Z",
     }
 
 

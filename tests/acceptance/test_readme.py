@@ -18,7 +18,8 @@ from core.api.openapi import build_openapi
 from core.api.problems import status_of
 from core.api.routes import ROUTES
 from core.errors import AskgateError
-from core.settings import NAMES, Bind, Settings, load_settings
+from core.parsing import Bind
+from core.settings import NAMES, Settings, load_settings
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

@@ -214,6 +214,10 @@ FORM = {
             {"type": "number_input", "action_id": "v", "is_decimal_allowed": False},
             optional=True,
         ),
+        field("day", "Day", {"type": "datepicker", "action_id": "v", "initial_date": "2026-02-01"}),
+        field(
+            "ends", "Ends", {"type": "datetimepicker", "action_id": "v", "initial_date_time": 1_770_000_015}
+        ),
     ],
 }
 
@@ -243,6 +247,14 @@ async def test_a_modal_shows_errors_under_its_fields_until_they_are_mended(page:
     assert desk.submitted == []
 
     await form.get_by_label("Size").fill("3")
+    day, ends = form.get_by_label("Day"), form.get_by_label("Ends")
+    await expect(day).to_have_value("2026-02-01")
+    await day.fill("2026-02-28")
+    seconds = "new Date(document.activeElement.value).getTime() / 1000"
+    await ends.focus()
+    assert await page.evaluate(seconds) == 1_770_000_000  # a picker shows minutes
+    await ends.fill("2026-02-28T12:00")
+    noon = await page.evaluate(seconds)
     await why.fill("because")
     await why.press("Enter")
     await expect(form.get_by_text("That is no reason.")).to_be_visible()
@@ -258,6 +270,8 @@ async def test_a_modal_shows_errors_under_its_fields_until_they_are_mended(page:
     assert values["fruit"]["v"]["selected_option"]["value"] == "c"
     assert values["note"]["v"]["value"] == "two\nlines"
     assert values["size"]["v"]["value"] == "3"
+    assert values["day"]["v"] == {"type": "datepicker", "selected_date": "2026-02-28"}
+    assert values["ends"]["v"] == {"type": "datetimepicker", "selected_date_time": noon}
     await expect(page.get_by_role("button", name="Edit", exact=True)).to_be_focused()
 
 

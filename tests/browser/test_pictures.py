@@ -169,6 +169,8 @@ async def a_form_in_its_modal(screen: Screen) -> None:
             "description": "Where the team meets",
         },
         {"name": "day", "label": "Day", "kind": "text", "format": "date", "required": True},
+        {"name": "ends", "label": "Until", "kind": "text", "format": "date-time"},
+        {"name": "mail", "label": "Mail", "kind": "text", "format": "email"},
         {"name": "people", "label": "How many people", "kind": "integer", "minimum": 1, "default": 6},
         {"name": "room", "label": "Room", "kind": "select", "options": rooms, "default": "s"},
         {"name": "lunch", "label": "With lunch", "kind": "confirm", "default": True},
@@ -180,9 +182,11 @@ async def a_form_in_its_modal(screen: Screen) -> None:
     await card.get_by_role("button", name="Answer in a form").click()
     dialog = screen.page.get_by_role("dialog")
     await dialog.get_by_label("City").fill("Bonn")
-    await dialog.get_by_label("Day").fill("soon")
+    await dialog.get_by_label("Day").fill("2026-03-05")
+    await dialog.get_by_label("Until").fill("2026-03-06T17:30")
+    await dialog.get_by_label("Mail").fill("ana")
     await dialog.get_by_role("button", name="Submit").click()
-    await expect(dialog.get_by_role("alert").filter(has_text="date")).to_be_visible()
+    await expect(dialog.get_by_role("alert").filter(has_text="e-mail")).to_be_visible()
     await screen.keep(dialog, "form-modal")
 
 

@@ -22,9 +22,10 @@ from core.bell import POLL_S, Bell
 from core.engine import ResumeEngine
 from core.errors import AlreadySettled, NotAllowed, StoreUnavailable
 from core.gates import Action, Outcome
+from core.parsing import Wait
 from core.policy import Key, Person
 from core.runs import Run, RunStatus
-from core.settings import Settings, Wait
+from core.settings import Settings
 from core.store.connect import fast_client
 from core.store.replicas import replicated
 from tests.conftest import ANA, BEN, CHO, HOME

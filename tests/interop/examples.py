@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,18 @@ PATIENCE_S = 60
 
 
 class Program:
-    """One example, with the model that a file of the tests gives it. It deploys by writing a line to a file."""
+    """One example, with the model that a file of the tests gives it. It deploys by writing a line to a file.
+
+    ``faults``: by the last word of a call's path what happens to such calls, one after the other: askgate is `away` for
+    it, or the program `dies` in it.
+    """
 
     def __init__(self, engine: ResumeEngine, python: Path, script: str, url: str, folder: Path) -> None:
         self._engine = engine
         self._command = [str(python), str(Path(__file__).with_name(script))]
         self._folder = folder
+        self._process: asyncio.subprocess.Process | None = None
+        self.faults: dict[str, list[str]] = {}
         self._log = folder / "said"
         self._env = {
             **{name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")},
@@ -61,6 +67,7 @@ class Program:
                 stderr=log,
                 start_new_session=True,
             )
+        self._process = process
         try:
             yield process
         finally:
@@ -79,6 +86,12 @@ class Program:
             assert process.returncode is None, "it should be there to be killed"
         assert process.returncode == -signal.SIGKILL
         return runs
+
+    async def until_it_dies(self, **more: str) -> None:
+        """Start it, and wait until one of its ``faults`` kills it."""
+        async with self.running(LEASE_S="1", **more) as process:
+            assert await process.wait() == -signal.SIGKILL, self.trouble
+        assert not any(self.faults.values())
 
     async def until_taken_up(self, run: Run, **more: str) -> None:
         """Start it, and kill it when it has taken the run up."""
@@ -123,6 +136,16 @@ class Program:
         assert process.returncode == 0, self.trouble
         self._heard = said.decode()
 
+    def befall(self, path: str) -> None:
+        """Have happen to a call what its faults say. Raises HTTPServiceUnavailable."""
+        faults = self.faults.get(path.rpartition("/")[2])
+        if not faults:
+            return
+        if faults.pop(0) == "dies":
+            assert self._process
+            os.killpg(self._process.pid, signal.SIGKILL)
+        raise web.HTTPServiceUnavailable
+
     @property
     def trouble(self) -> str:
         return self._log.read_text()
@@ -142,11 +165,19 @@ class Program:
 async def example(
     engine: ResumeEngine, environment: Path, script: str, folder: Path
 ) -> AsyncIterator[Program]:
-    app = web.Application()
+    @web.middleware
+    async def befalling(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        program.befall(request.path)
+        return await handler(request)
+
+    app = web.Application(middlewares=[befalling])
     app.add_subapp(PREFIX, build_api(engine, {"agent": SecretStr(SECRET)}))
     async with TestServer(app) as server:
         url = str(server.make_url("")).rstrip("/")
-        yield Program(engine, environment / "bin" / "python", script, url, folder)
+        program = Program(engine, environment / "bin" / "python", script, url, folder)
+        yield program
 
 
 def gate(run: Run, call_id: str) -> Gate:

@@ -149,8 +149,8 @@ async def test_a_process_that_dies_in_an_approved_tool_has_it_run_once(
 async def test_what_askgate_did_not_hear_of_is_told_by_the_next_process_once(
     engine: ResumeEngine, program: Program
 ) -> None:
-    code, _ = await program.run("say", "one", "ask", ASKGATE_URL="http://127.0.0.1:9")
-    assert code == 1
+    code, said = await program.run("say", "one", "ask", ASKGATE_URL="http://127.0.0.1:9")
+    assert (code, "askgate is away" in said) == (1, True)
     assert [run async for run in engine.gates(only_open=True)] == []
     for _ in range(2):
         with sqlite3.connect(program.memory) as memory:  # as if it had died before it noted that it told

@@ -44,6 +44,7 @@ async def decide(engine: ResumeEngine, runs: list[Run]) -> None:
 async def test_a_session_that_is_resumed_finds_what_people_decided_and_uses_it_once(
     engine: ResumeEngine, program: Program
 ) -> None:
+    program.faults["runs"] = ["away"]
     runs = await program.until_all_wait(5, "Deploy 1.4")
     await decide(engine, runs)
     async with program.running() as process:

@@ -11,7 +11,7 @@ import pytest
 from core.engine import ResumeEngine
 from core.gates import Action, Gate
 from core.policy import Key
-from core.runs import Run
+from core.runs import Run, RunStatus
 from tests.conftest import ANA
 from tests.interop.examples import Program, example
 from tests.interop.upstream import environment
@@ -72,11 +72,14 @@ async def test_another_process_takes_the_thread_up_and_what_ran_runs_once(
 ) -> None:
     run = await program.until_it_waits("Deploy 1.4")
     await decide(engine, run)
+    program.faults["runs"] = ["away", "dies"]  # after a turn that ends with another question
+    await program.until_it_dies()
     async with program.running() as process:
         second = await program.waiting(process)
         assert (second.id != run.id, len(second.gates)) == (True, 1)
         await fill_in(engine, second)
         await program.taken_up(process, second)
+    assert (await engine.run(run.id)).status is RunStatus.RESUMED
     check(program)
 
 

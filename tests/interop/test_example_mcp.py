@@ -32,6 +32,7 @@ async def decide(engine: ResumeEngine, run_id: str, action: Action, **values: ob
 async def test_a_command_that_is_given_again_finds_what_people_filled_in(
     engine: ResumeEngine, program: Program
 ) -> None:
+    program.faults["runs"] = ["away"]
     form = await program.until_it_waits(*RELEASE)
     await decide(engine, form.id, Action.ACCEPT, target="staging", machines=2)
     async with program.running(*RELEASE) as process:

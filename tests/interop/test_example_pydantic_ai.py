@@ -32,9 +32,13 @@ async def decide(engine: ResumeEngine, run: Run) -> None:
     await engine.decide(gate(run, "d2").id, Action.DENY, by=ANA, via="slack", comment="not there")
 
 
-async def test_another_process_takes_up_what_people_decided(engine: ResumeEngine, program: Program) -> None:
+async def test_other_processes_take_up_what_people_decided_and_say_what_came_of_it(
+    engine: ResumeEngine, program: Program
+) -> None:
     run = await program.until_it_waits("Deploy 1.4")
     await decide(engine, run)
+    program.faults["ack"] = ["away", "dies"]  # after its turn
+    await program.until_it_dies()
     await program.until_taken_up(run)
     assert program.deployments == ["1.4 staging"]
     heard = program.heard

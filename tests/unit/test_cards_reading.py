@@ -201,7 +201,7 @@ def test_a_long_approval_is_approved_on_its_last_page() -> None:
     assert buttons(pages[0])["Last page"]["action_id"].endswith(f":{last}")
     assert list(buttons(pages[1])) == ["Previous", "Next", *(["Last page"] if len(pages) > 3 else [])]
     assert list(buttons(pages[-2])) == ["Previous", "Next"]
-    assert list(buttons(pages[-1])) == ["Previous", "Approve", "Reject"]
+    assert list(buttons(pages[-1])) == ["Previous", "Approve", "Reject", "Reject with reason…"]
     assert [f"Page {n} of {len(pages)}" in said(page) for n, page in enumerate(pages, start=1)] == [
         True
     ] * len(pages)

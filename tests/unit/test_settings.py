@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from core.parsing import Bind, Wait
 from core.redaction import DEFAULT_FIELDS, MASK, NOTHING, Redaction
-from core.settings import NAMES, Bind, SettingsError, Wait, default_data_dir, load_settings
+from core.settings import NAMES, SettingsError, default_data_dir, load_settings
 
 KEY_1, KEY_2 = "A" * 43 + "=", "B" * 42 + "A="
 SECRET = "s3cret-s3cret-s3cret"

@@ -128,5 +128,8 @@ export function bareValue(source) {
   const options = source.selected_options ?? source.initial_options;
   if (options) return options.map((item) => item.value);
   if (option) return option.value;
-  return source.selected_user ?? source.initial_user ?? source.value ?? source.initial_value ?? null;
+  const user = source.selected_user ?? source.initial_user;
+  const date = source.selected_date ?? source.initial_date;
+  const moment = source.selected_date_time ?? source.initial_date_time;
+  return user ?? date ?? moment ?? source.value ?? source.initial_value ?? null;
 }

@@ -1,11 +1,11 @@
-// Interactive elements of Block Kit, by type. Menus are in select.js, text fields in inputs.js.
+// Interactive elements of Block Kit, by type. Menus are in select.js, fields in inputs.js.
 
 import { confirmed } from "./confirm.js";
 import { changed, makeControl, press } from "./control.js";
 import { el, uid } from "./dom.js";
 import { quietEmoji } from "./emoji.js";
 import { dots } from "./icons.js";
-import { numberControl, textControl } from "./inputs.js";
+import { dateControl, momentControl, numberControl, textControl } from "./inputs.js";
 import { attachMenu } from "./menu.js";
 import { textObject } from "./mrkdwn.js";
 import { selectControl } from "./select.js";
@@ -128,6 +128,8 @@ const MAKERS = {
   multi_users_select: selectControl,
   plain_text_input: textControl,
   number_input: numberControl,
+  datepicker: dateControl,
+  datetimepicker: momentControl,
 };
 
 /** The node of an interactive element; `place` as in `makeControl`. */

@@ -1,4 +1,4 @@
-// Text fields: plain_text_input and number_input.
+// Fields: plain_text_input, number_input, datepicker and datetimepicker.
 
 import { changed, hold, makeControl, release } from "./control.js";
 import { el } from "./dom.js";
@@ -105,4 +105,44 @@ function numberProblem(element, text) {
   if (element.max_value !== undefined && number > Number(element.max_value))
     return `Enter ${element.max_value} or less.`;
   return null;
+}
+
+/** datepicker. */
+export function dateControl(element, surface, place) {
+  const field = el("input", { ...fieldProps(element, place), type: "date" });
+  return pickerControl(field, element, surface, place, {
+    read: () => field.value || null,
+    write: (value) => {
+      field.value = value ?? "";
+    },
+  });
+}
+
+/** datetimepicker: seconds since 1970, seen in the browser's time zone. */
+export function momentControl(element, surface, place) {
+  const field = el("input", { ...fieldProps(element, place), type: "datetime-local" });
+  return pickerControl(field, element, surface, place, {
+    read: () => (field.value ? String(new Date(field.value).getTime() / 1000) : null),
+    write: (value) => {
+      field.value = value ? localMinute(new Date(Number(value) * 1000)) : "";
+    },
+  });
+}
+
+/** Half a date is none, and is said: a native picker holds nothing until it is whole. */
+function pickerControl(field, element, surface, place, behaviour) {
+  field.classList.add("picker");
+  field.addEventListener("focus", () => hold(field));
+  field.addEventListener("blur", () => release(field));
+  field.addEventListener("change", () => changed(field));
+  return makeControl(element, surface, place, [el("div", { class: "field-frame" }, field)], {
+    ...behaviour,
+    problem: () => (field.validity.badInput ? "Enter a whole date." : null),
+  });
+}
+
+function localMinute(moment) {
+  const two = (number) => String(number).padStart(2, "0");
+  const day = [moment.getFullYear(), two(moment.getMonth() + 1), two(moment.getDate())].join("-");
+  return `${day}T${two(moment.getHours())}:${two(moment.getMinutes())}`;
 }

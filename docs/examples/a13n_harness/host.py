@@ -205,6 +205,8 @@ async def main() -> None:
         )
     except (Waits, Overtaken, Refused) as error:
         raise SystemExit(str(error)) from None
+    except OSError as error:
+        raise SystemExit(f"askgate is away ({error}). Nothing is lost: start this again.") from None
 
 
 if __name__ == "__main__":
