@@ -104,8 +104,7 @@ class Talk:
         taken, talk = await self._engine.talks.say(where, host, what, anew=anew)
         if taken is not Word.BUSY:
             return None
-        waiting = talk.sign is not None and talk.sign.word == "waiting"
-        return words.TALK_BUSY_WAITING if waiting else words.TALK_BUSY
+        return words.TALK_BUSY[talk.sign.word if talk.sign and talk.sign.word in words.TALK_BUSY else ""]
 
     async def _stopped(self, talk_id: str, by: Person, ts: str = "") -> str | None:
         """End a conversation; all see that in its thread. Returns why it was not ended."""

@@ -65,9 +65,10 @@ class Turns:
                 raise TryAgain(0) from None
             return await self._talks.put(_gone(talk)), Standing.FAILED
         if look.standing in _UNDER_WAY:
-            if talk.away_at:
-                talk = await self._talks.put(talk.model_copy(update={"away_at": 0}))
-            return talk, look.standing
+            change: dict[str, object] = {"away_at": 0} if talk.away_at else {}
+            if look.standing is Standing.RUNNING and talk.unopened:
+                change["unopened"] = ()  # the turn has got over it
+            return await self._talks.put(talk.model_copy(update=change)) if change else talk, look.standing
         return await self._talks.put(talk.ending(_end(look))), look.standing
 
     async def away(self, talk: Conversation) -> Conversation:

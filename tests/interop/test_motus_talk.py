@@ -18,7 +18,9 @@ from tests.interop.between import Between
 from tests.interop.conftest import PATIENCE_S, Motus, free_port
 
 APPROVAL = {"type": "tool_approval", "tool_name": "delete_file", "tool_args": {"path": "/tmp/old.log"}}
-WORKING, WAITING = (words.TALK_SIGNS[word].split(" ", 1)[1] for word in ("working", "waiting"))
+WORKING, WAITING, STUCK = (
+    words.TALK_SIGNS[word].split(" ", 1)[1] for word in ("working", "waiting", "stuck")
+)
 
 
 class Chat:
@@ -51,11 +53,13 @@ class Chat:
         found = [m for m in messages if m["user"] == bot and m.get("thread_ts") == thread]
         return [self.world.slack.text_of(m) for m in found if m["ts"] != thread]
 
-    async def shows(self, root: Json, *texts: str) -> None:
+    async def shows(self, root: Json, *texts: str, in_order: bool = True) -> None:
         """Wait until what the bot has said in a thread is this, each by some of its words."""
 
         def there() -> bool:
             shown = self.shown(root)
+            if not in_order:  # a card and a line of the turn's may come either way round
+                shown = sorted(shown, key=lambda s: next((n for n, t in enumerate(texts) if t in s), -1))
             return len(shown) == len(texts) and all(t in s for t, s in zip(texts, shown, strict=True))
 
         try:
@@ -113,11 +117,35 @@ async def test_what_the_agent_asks_is_a_card_in_the_thread_and_a_message_has_to_
     assert asked.startswith("Asked by agent motus.test · for @ana")
     assert {WAITING in text for text in chat.shown(root)} == {True, False}
     await chat.mention("ben", "are you there?", root["ts"])
-    await chat.world.told("ben", words.TALK_BUSY_WAITING)
+    await chat.world.told("ben", words.TALK_BUSY["waiting"])
     await chat.world.ana.click("Approve")
     await chat.world.told("ana", "You asked for this")
     await chat.world.ben.click("Approve")
     await chat.shows(root, "Approved", '[{"approved": true}]')
+
+
+async def test_what_nobody_may_give_is_said_in_the_thread_and_a_card_comes_when_somebody_may(
+    http_chat: Chat,
+) -> None:
+    chat = http_chat
+    ana = chat.world.ids["ana"]
+    await chat.serve(approvers=[ana])
+    root = await chat.mention("ana", {"in_turn": [{"type": 7}]})
+    await chat.world.slack.wait_for(lambda: len(chat.shown(root)) == 2, WAIT_S)
+    await chat.world.ana.click("Approve")  # her own turn she may cancel
+    cancelled = ["Approved by @ana", words.TALK_ENDS["cancelled"]]
+    await chat.shows(root, *cancelled)
+    both = [APPROVAL, {**APPROVAL, "tool_args": {"path": "/tmp/new.log"}}]
+    await chat.mention("ana", {"at_once": both}, root["ts"])
+    nobody = "approval of delete_file, and nobody may give it: no approver is named besides @ana, who asked"
+    await chat.shows(root, *cancelled, STUCK, nobody, in_order=False)
+    mend = "name more approvers in the block motus.test, or set self_approval = true there"
+    assert [mend in text for text in chat.shown(root)].count(True) == 1
+    await chat.mention("ben", "are you there?", root["ts"])
+    await chat.world.told("ben", "Not sent: the agent waits for what nobody here can give it")
+    await chat.world.stop()
+    await chat.serve(approvers=[ana], self_approval=True)
+    await chat.shows(root, *cancelled, WAITING, nobody, "old.log", "new.log", in_order=False)
 
 
 async def test_a_message_while_a_turn_runs_is_refused_and_stop_ends_it(chat: Chat) -> None:
