@@ -123,6 +123,13 @@ class Talk:
         done = await self._engine.talks.stop(talk_id, End(kind=Ending.STOPPED, by=by), ts=ts)
         return None if done else words.TALK_NOTHING
 
+    async def _is_admin(self, person: Person) -> bool:
+        try:
+            await self._check_admin(person)
+        except NotAllowed:  # also who cannot be verified now: the click on a choice would say so
+            return False
+        return True
+
     async def _check_admin(self, by: Person) -> None:
         engine = self._engine
         await check_admin(engine.admins, by, home=engine.home, directory=engine.directory)
@@ -164,13 +171,15 @@ class Talk:
         return words.TALK_BEGUN
 
     async def stop(self, person: Person, channel: str, team: str) -> Page | str:
-        """End the one conversation here that somebody began, or let them choose."""
-        mine = [talk for talk in await self._engine.talks.here(team, channel) if talk.by == person]
-        if not mine:
+        """End the one conversation here that somebody began, or let them choose; admins choose among all."""
+        here = await self._engine.talks.here(team, channel)
+        if any(talk.by != person for talk in here) and not await self._is_admin(person):
+            here = [talk for talk in here if talk.by == person]
+        if not here:
             return words.TALK_NOTHING
-        if len(mine) > 1:
-            return _choice(mine)
-        return await self._stopped(mine[0].id, person) or words.TALK_ENDED
+        if len(here) > 1 or here[0].by != person:
+            return _choice(here)
+        return await self._stopped(here[0].id, person) or words.TALK_ENDED
 
     async def clicked(self, ack: AsyncAck, body: dict[str, Any], respond: AsyncRespond) -> None:
         """End the conversation that was chosen."""

@@ -14,7 +14,7 @@ from core.conversations import Conversation, End, Sign, Stage, Unopened
 from core.engine import ResumeEngine
 from core.hosts.base import HostAway, Load, Standing, Talker
 from core.hosts.desks import ELSEWHERE_MS, Desks
-from core.hosts.turns import Turns
+from core.hosts.turns import Behind, Turns
 from core.store.indexes import thread_name
 from core.talks import Stale
 
@@ -89,7 +89,11 @@ class Talking:
         if talk.stage is Stage.SAID:
             if talk.drop:
                 talk = await self._turns.drop(talk, talker)
-            talk = await self._turns.send(talk, talker)
+            try:
+                talk = await self._turns.send(talk, talker)
+            except Behind:
+                await self._show_behind(talk.id, looking=looking)
+                raise
         if talk.stage is Stage.SENT:
             talk, standing = await self._turns.look(talk, talker)
             if talk.stage is Stage.SENT:
@@ -107,6 +111,12 @@ class Talking:
         elif self._age_ms(talk) >= QUIET_MS or talk.sign:
             load = await talker.load()
             await self._sign(talk, _standing(load), load, looking=looking)
+
+    async def _show_behind(self, talk_id: str, *, looking: bool) -> None:
+        """Show that a message is not sent yet."""
+        talk = await self._talks.read(talk_id)
+        if talk and talk.stage is Stage.SAID:
+            await self._sign(talk, "behind", looking=looking)
 
     async def _asks(self, talk: Conversation) -> bool:
         """Whether a card of the agent's is open there."""

@@ -717,6 +717,7 @@ def chosen(text: str) -> str:
 TALK_SIGNS: Final[Mapping[str, str]] = {
     "working": "⏳ The agent is working on it.",
     "taken": "⏳ The agent's server has the message. It has much to do, so this may have to wait for its turn.",
+    "behind": "⏳ The agent is busy with what it was told elsewhere. Your message is sent when it has ended that.",
     "waiting": "❓ The agent waits for an answer to what it asks here.",
     "stuck": "⛔ The agent waits for what nobody here can give it. This thread says what that is, and what to do.",
     "away": "⚠️ The agent's server cannot be reached. I keep trying for 15 minutes.",

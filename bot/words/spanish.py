@@ -733,6 +733,7 @@ def chosen(text: str) -> str:
 TALK_SIGNS: Final[Mapping[str, str]] = {
     "working": "⏳ El agente está trabajando en ello.",
     "taken": "⏳ El servidor del agente tiene el mensaje. Tiene mucho que hacer: puede que este tenga que esperar.",
+    "behind": "⏳ El agente está ocupado con lo que se le dijo en otro lugar. Tu mensaje se envía cuando termine eso.",
     "waiting": "❓ El agente espera una respuesta a lo que pregunta aquí.",
     "stuck": "⛔ El agente espera algo que aquí nadie le puede dar. Este hilo dice qué es y qué hacer.",
     "away": "⚠️ No se puede contactar con el servidor del agente. Sigo intentándolo durante 15 minutos.",

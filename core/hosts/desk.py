@@ -182,9 +182,9 @@ class Desk:
             return external_id.startswith(present.prefix) and external_id not in present.external_ids
 
         gone = [external_id for external_id in self._opened if missing(external_id)]
-        for external_id in filter(missing, list(self._unopened)):
-            if await present.why_gone(external_id) is not None:
-                self._unopened.pop(external_id, None)
+        for left in filter(missing, list(self._unopened)):
+            if await present.why_gone(left) is not None:
+                self._unopened.pop(left, None)
         now_ms = self._engine.store.clock.now_ms()
         if not gone and now_ms < self._reconciled.get(present.prefix, 0) + RECONCILE_MS:
             return
@@ -270,7 +270,7 @@ class Desk:
         say("host.resumed", host=self._host.name, run=run_id, word=reply.word, reason=reply.reason)
         match reply.word:
             case Word.APPLIED:
-                await resumes.ack(run_id, lease, by=self._by, follow_in_s=follow_in_s)
+                await resumes.ack(run_id, lease, by=self._by, note=reply.reason, follow_in_s=follow_in_s)
             case Word.LOST | Word.UNKNOWN:
                 await resumes.lose(run_id, lease, by=self._by, error=reply.reason, follow_in_s=follow_in_s)
             case Word.REFUSED:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from core import resumes
 from core.agenda import TryAgain, Worker
 from core.conversations import Conversation, Said, Stage, Unopened, Where
 from core.engine import ResumeEngine
 from core.gates import Action
+from core.hosts import desk as desks_desk
 from core.hosts.base import (
     AsksAgain,
     Course,
@@ -52,6 +54,8 @@ class Scripted:
     def __init__(self) -> None:
         self.talker = Server()
         self.approvers = ["U1"]
+        self.fails: list[Exception] = []
+        self.hangs = False
         self.seen: asyncio.Queue[Seen] = asyncio.Queue()
         self.heard: list[Resume] = []
         self.word = Word.APPLIED
@@ -72,6 +76,11 @@ class Scripted:
 
     async def resume(self, resume: Resume) -> Reply:
         self.heard.append(resume)
+        if self.fails:
+            raise self.fails.pop()
+        if self.hangs:
+            self.hangs = False
+            await asyncio.Event().wait()
         return Reply(self.word, "so it goes", follow=True)
 
     async def follow(self, external_id: str) -> Sequel:
@@ -136,6 +145,67 @@ async def test_what_is_missing_is_closed_unless_the_host_says_that_it_waits_all_
         await see(host, Present(frozenset(), later, why))
         assert [run.id for run in await open_runs(engine)] == [two.id]
     assert (await engine.run(one.id)).gates[0].status == "superseded"
+
+
+async def test_a_look_at_a_part_of_a_host_closes_nothing_of_another_part(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    await see(host, Wait("a/1", {}), Wait("b/1", {}))
+
+    async def why(_: str) -> str:
+        return "answered elsewhere"
+
+    later = engine.store.clock.now_ms() + 1000
+    await see(host, Present(frozenset(), later, why, prefix="a/"))
+    assert [run.doc.external_id for run in await open_runs(engine)] == ["b/1"]
+
+
+async def test_what_was_opened_after_the_host_was_asked_is_not_missing(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    async def why(_: str) -> str:
+        return "answered elsewhere"
+
+    before = engine.store.clock.now_ms() - 1000
+    await see(host, Wait("w1", {}), Present(frozenset(), before, why))
+    assert [run.doc.external_id for run in await open_runs(engine)] == ["w1"]
+
+
+async def test_what_was_taken_for_gone_and_yet_waits_is_opened_anew(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    await see(host, Wait("w1", {}))
+    [first] = await open_runs(engine)
+    await engine.supersede(first.id, "it was not among what waits")
+    for one in (Desk(engine, host), Desk(engine, host)):
+        await one.open(Wait("w1", {}))
+    [second] = await open_runs(engine)
+    assert (second.id == first.id, second.doc.external_id) == (False, "w1")
+
+
+@pytest.mark.parametrize("how", ["fails", "hangs"])
+async def test_a_resume_in_which_the_adapter_fails_or_hangs_is_tried_again_with_the_same_key(
+    engine: ResumeEngine, host: Scripted, desk: Desk, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(desks_desk, "RESUME_S", 0.1)
+    monkeypatch.setattr(desks_desk, "FIRST_RETRY_S", 0.01)
+    monkeypatch.setattr(resumes, "POLL_S", 0.05)
+    host.fails, host.hangs = ([TypeError()] if how == "fails" else []), how == "hangs"
+    run = await resumed(engine, host)
+    said = "the adapter failed (TypeError)" if how == "fails" else "no answer within 0.1 s"
+    returned = [event for event in await events(engine, run.id) if event["event"] == "run.returned"]
+    assert [event["reason"] for event in returned] == [said]
+    first, second = host.heard
+    assert (first.key, first.body) == (second.key, second.body)
+
+
+async def test_what_a_host_did_about_a_run_is_in_the_audit(
+    engine: ResumeEngine, host: Scripted, desk: Desk
+) -> None:
+    run = await resumed(engine, host)
+    [told] = [event for event in await events(engine, run.id) if event["event"] == "run.resumed"]
+    assert told["reason"] == "so it goes"
+    assert run.error is None
 
 
 async def test_what_an_adapter_cannot_describe_holds_up_nothing_else_and_is_said_once(

@@ -12,6 +12,7 @@ from typing import Any, Final
 import structlog
 
 from core.clock import Clock
+from core.gates import Outcome
 from core.hosts.base import APPLIED, Present, Reply, Seen, Sessions, Wait, Word
 from core.hosts.config import MotusConfig
 from core.hosts.motus import client as wire
@@ -139,10 +140,12 @@ class MotusHost:
             facts = gates.facts_of(resume.state)
         except ValueError as error:
             return Reply(Word.REFUSED, str(error))
+        [gate] = resume.run.gates
+        # the gate's own word: a result may be void because its arguments are not those that were approved
+        if gate.status == Outcome.SUPERSEDED and gate.decision:
+            return Reply(Word.LOST, gate.decision.detail)
         results: dict[str, dict[str, dict[str, Any]]] = json.loads(resume.body)
         result = next(result for category in results.values() for result in category.values())
-        if result["outcome"] == "superseded":
-            return Reply(Word.LOST, result.get("message") or result.get("reason"))
         # an earlier try may have got there, and its reply been lost
         moved_on = Word.LOST if resume.tries == 1 else Word.UNKNOWN
         try:
