@@ -18,7 +18,8 @@ from core.errors import StoreUnavailable
 from core.ids import new_token
 from core.leases import Leases
 from core.lookout import Look, gathered, look
-from core.store.store import Due, Store
+from core.store.queues import Due
+from core.store.store import Store
 from core.sweeper import Sweeper
 
 log = structlog.get_logger(__name__)
@@ -157,7 +158,7 @@ class Worker:
             self._slots.release()
 
     async def _look(self) -> Look:
-        seen = await look(self._store, self._store.agenda)
+        seen = await look(self._store, self._store.queues.agenda)
         if seen.firsts or seen.complete:
             self._behind_ms = max(0, seen.late_ms or 0)
         return seen
@@ -166,8 +167,8 @@ class Worker:
         """What is due in every partition that can be reached."""
         token = new_token()
         claims = (
-            self._store.claim(
-                self._store.agenda(p), p, lease_ms=self._lease_ms, limit=self._batch, token=token
+            self._store.queues.claim(
+                self._store.queues.agenda(p), p, lease_ms=self._lease_ms, limit=self._batch, token=token
             )
             for p in seen.due
         )
@@ -180,8 +181,8 @@ class Worker:
         self._leases.drop(due)
         try:
             retry_at = self._store.clock.now_ms() + in_ms
-            agenda = self._store.agenda(due.partition)
-            await self._store.finish(agenda, due.token, {due.member: retry_at}, tried=False)
+            agenda = self._store.queues.agenda(due.partition)
+            await self._store.queues.finish(agenda, due.token, {due.member: retry_at}, tried=False)
         except StoreUnavailable:
             log.warning("agenda.not_left", member=due.member)
 
@@ -211,8 +212,8 @@ class Worker:
             self._leases.drop(due)
         try:
             retry_at = None if retry_ms is None else self._store.clock.now_ms() + retry_ms
-            agenda = self._store.agenda(due.partition)
-            changed = await self._store.finish(agenda, due.token, {due.member: retry_at}, tried=tried)
+            agenda = self._store.queues.agenda(due.partition)
+            changed = await self._store.queues.finish(agenda, due.token, {due.member: retry_at}, tried=tried)
             if changed or (retry_ms is not None and retry_ms < MAX_IDLE_S * 1000):
                 self._bell.ring("due")  # it is due before the next look
         except StoreUnavailable:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 import structlog
 
 from core.errors import StoreUnavailable
-from core.store.store import Due, Store
+from core.store.queues import Due
+from core.store.store import Store
 
 log = structlog.get_logger(__name__)
 
@@ -51,7 +52,9 @@ class Leases:
 
     async def _renew(self, partition: int, held: list[Due]) -> None:
         try:
-            lost = await self._store.renew(self._store.agenda(partition), held, lease_ms=self._lease_ms)
+            lost = await self._store.queues.renew(
+                self._store.queues.agenda(partition), held, lease_ms=self._lease_ms
+            )
         except StoreUnavailable:
             log.warning("agenda.not_renewed", partition=partition, members=len(held))
             return

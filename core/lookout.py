@@ -39,7 +39,7 @@ async def look(store: Store, key_of: Callable[[int], str]) -> Look:
     """Look at the sorted set that ``key_of`` names in each partition."""
 
     async def first(partition: int) -> tuple[int, int | None]:
-        return partition, await store.next_due(key_of(partition))
+        return partition, await store.queues.next_due(key_of(partition))
 
     now = store.clock.now_ms()
     said = await gathered(map(first, range(store.partitions)))

@@ -16,7 +16,8 @@ from core.lookout import look
 from core.policy import Actor
 from core.runs import Run, RunStatus
 from core.store.handovers import Ending
-from core.store.store import Due, Store
+from core.store.queues import Due
+from core.store.store import Store
 
 log = structlog.get_logger(__name__)
 
@@ -77,8 +78,8 @@ class Resumes:
             # read before the claim, so that the lease never ends before the host thinks so
             lease_until = self._store.clock.now_ms() + lease_ms
             try:
-                due = await self._store.claim(
-                    self._store.queue(partition, host),
+                due = await self._store.queues.claim(
+                    self._store.queues.of(partition, host),
                     partition,
                     lease_ms=lease_ms,
                     limit=limit - len(found),
@@ -98,7 +99,7 @@ class Resumes:
 
         Each time from another one on, so that a full one does not starve the rest.
         """
-        seen = await look(self._store, lambda partition: self._store.queue(partition, host))
+        seen = await look(self._store, lambda partition: self._store.queues.of(partition, host))
         self._first += 1
         due = seen.due if seen.complete else range(self._store.partitions)
         return sorted(due, key=lambda partition: (partition - self._first) % self._store.partitions)
@@ -146,7 +147,9 @@ class Resumes:
         except NotFound:
             run = None
         if run is None:  # deleted meanwhile, or never one of ours: nothing to take up, now or later
-            await self._store.finish(self._store.queue(due.partition, host), due.token, {due.member: None})
+            await self._store.queues.finish(
+                self._store.queues.of(due.partition, host), due.token, {due.member: None}
+            )
             return None
         body = json.dumps(run.results(), ensure_ascii=False)
         started = await self._store.handovers.start(run, due.token, body, by=by.model_dump() if by else None)

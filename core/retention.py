@@ -26,7 +26,7 @@ class Retention:
     async def keep_due(self) -> None:
         """See to it that every partition's member is on the agenda. Raises StoreUnavailable."""
         for partition in range(self._store.partitions):
-            await self._store.keep_due(partition, f"trim:{partition}")
+            await self._store.queues.keep_due(partition, f"trim:{partition}")
 
     async def trim(self, partition: str, _tries: int = 1) -> None:
         """The agenda's handler for `trim:<partition>`: one step. Always raises TryAgain, or StoreUnavailable."""

@@ -35,7 +35,7 @@ async def decide(engine: ResumeEngine, *gates: str) -> None:
 
 async def take(engine: ResumeEngine, queue: str, partition: str) -> None:
     """Stops in the middle of a claim: the lease is taken, nothing is frozen."""
-    due = await engine.store.claim(
+    due = await engine.store.queues.claim(
         queue, int(partition), lease_ms=30_000, limit=10, token="lease_of_the_dead"
     )
     say(members=[item.member for item in due])

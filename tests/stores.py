@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from core.bell import Bell
-from core.clock import WallClock
+from core.clock import Clock, WallClock
 from core.engine import ResumeEngine
 from core.parsing import Wait
 from core.record import Record
@@ -25,14 +25,19 @@ PATIENCE_S = 30
 
 @contextlib.asynccontextmanager
 async def engine_on(
-    url: str, wait: Wait | None = None, *, record: Record | None = None, **more: Any
+    url: str,
+    wait: Wait | None = None,
+    *,
+    record: Record | None = None,
+    clock: Clock | None = None,
+    **more: Any,
 ) -> AsyncIterator[ResumeEngine]:
     """An engine on the server at a URL, as one more process would have it."""
     client = fast_client(url)
     bell = Bell(listening_client(url))
     bell.start()
     try:
-        store = Store(client, partitions=4, clock=WallClock(), record=record, wait=wait)
+        store = Store(client, partitions=4, clock=clock or WallClock(), record=record, wait=wait)
         yield ResumeEngine(store, bell, admins=("U9",), home=HOME, directory=Members(), **more)
     finally:
         await bell.stop()

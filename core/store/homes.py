@@ -89,7 +89,7 @@ class Homes:
     async def due(self, who: str, in_ms: int = 0) -> None:
         """Have somebody's Home drawn again: once, however often that is asked for until then."""
         partition, now = self._partition(who), self._store.clock.now_ms()
-        agenda = self._store.agenda(partition)
+        agenda = self._store.queues.agenda(partition)
         command = {
             "now": now,
             "member": f"{PERSON}:{who}",

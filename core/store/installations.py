@@ -95,7 +95,7 @@ class Installations:
     async def due(self, member: str, at_ms: int) -> None:
         """Have the agenda do something about an installation, unless it is due sooner."""
         partition = zlib.crc32(member.encode()) % self._store.partitions
-        agenda = self._store.agenda(partition)
+        agenda = self._store.queues.agenda(partition)
         command = {
             "now": self._store.clock.now_ms(),
             "member": member,

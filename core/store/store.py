@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
@@ -35,6 +34,7 @@ from core.store.lists import Lists
 from core.store.merging import merged
 from core.store.nudges import Nudges
 from core.store.pace import Pace
+from core.store.queues import Queues
 from core.store.reach import reachable
 from core.store.tail import Tail
 from core.store.tallies import Tallies
@@ -46,16 +46,6 @@ SAID_MOST = 50
 SAID_MS = 30 * 24 * 3600 * 1000
 ADOPTED_MS = 400 * 24 * 3600 * 1000
 """How long the external id of a host's wait is known: longer than any run is kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """A claimed member of an agenda or of a queue. ``tries`` counts this one."""
-
-    partition: int
-    member: str
-    tries: int
-    token: str
 
 
 class Store:
@@ -89,6 +79,7 @@ class Store:
         self.record = record or Record()
         self.handovers = Handovers(self, client)
         self.pace = Pace(self._fast, clock)
+        self.queues = Queues(client, self._fast, clock)
         self.troubles = Troubles(client, clock)
         self.tail = Tail(client, partitions)
         self.lists = Lists(self, client)
@@ -302,51 +293,6 @@ class Store:
         """Have a run's card drawn again in any case."""
         await self.about_run(lua.MEND, run, {})
 
-    # agenda and queues
-
-    def agenda(self, partition: int) -> str:
-        return Keys(partition).agenda
-
-    def queue(self, partition: int, host: str) -> str:
-        return Keys(partition).queue(host)
-
-    async def claim(self, queue: str, partition: int, *, lease_ms: int, limit: int, token: str) -> list[Due]:
-        """Take up to ``limit`` members that are due, for ``lease_ms``."""
-        async with reachable():
-            flat = await lua.CLAIM(
-                self._fast, [queue, leases(queue)], [self.clock.now_ms(), lease_ms, limit, token]
-            )
-        return [Due(partition, m, int(n), token) for m, n in zip(flat[::2], flat[1::2], strict=True)]
-
-    async def finish(
-        self, queue: str, token: str, members: Mapping[str, int | None], *, tried: bool = True
-    ) -> int:
-        """Give claimed members back: done (None) or to be tried again at that ms.
-
-        Not ``tried``: nobody began them, so this claim does not count. Returns how many became due again while they
-        were worked on.
-        """
-        args: list[str | int] = [token, int(tried)]
-        for member, retry_at in members.items():
-            args += [member, "" if retry_at is None else retry_at]
-        async with reachable():
-            return int(await lua.FINISH(self._redis, [queue, leases(queue)], args))
-
-    async def renew(self, queue: str, held: Sequence[Due], *, lease_ms: int) -> list[Due]:
-        """Have the leases of claimed members end ``lease_ms`` from here. Returns those that are somebody else's."""
-        args: list[str | int] = [self.clock.now_ms() + lease_ms]
-        for due in held:
-            args += [due.member, due.token]
-        async with reachable():
-            lost = set(await lua.RENEW(self._redis, [queue, leases(queue)], args))
-        return [due for due in held if due.member in lost]
-
-    async def next_due(self, queue: str) -> int | None:
-        """When the first member falls due, in ms."""
-        async with reachable():
-            first = await self._fast.execute_command("ZRANGE", queue, 0, 0, "WITHSCORES", withscores=True)
-        return int(first[0][1]) if first else None
-
     # lists
 
     async def run_ids(
@@ -397,12 +343,6 @@ class Store:
         return [run for run in await asyncio.gather(*map(self.read, run_ids)) if run is not None]
 
     # retention
-
-    async def keep_due(self, partition: int, member: str) -> None:
-        """Put a member on the agenda now, unless it is there."""
-        agenda = self.agenda(partition)
-        async with reachable():
-            await self._redis.zadd(agenda, {member: self.clock.now_ms()}, nx=True)
 
     async def forget(self, partition: int, before_ms: int, limit: int) -> int:
         """Delete up to ``limit`` of a partition's runs that were settled before that ms. Returns how many it tried.

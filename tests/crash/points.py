@@ -12,7 +12,8 @@ import aiohttp
 
 from core.store.lua import Script
 
-_IDS = re.compile(r"(?:run|gate)_\d+_[0-9A-Z]{26}(?:_\d+)?")
+_IDS = re.compile(r"(?:run|gate)_\d+_[0-9A-Z]{26}(?:_\d+)?|[a-z]+_[0-9a-f]{20,32}")
+"""Ours, and those of a13n."""
 
 
 class Points:

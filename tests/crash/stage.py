@@ -278,8 +278,8 @@ class Stage:
             queue
             for partition in range(PARTITIONS)
             for queue in (
-                self.store.agenda(partition),
-                self.store.queue(partition, play.host),
-                self.store.queue(partition, play.pusher),
+                self.store.queues.agenda(partition),
+                self.store.queues.of(partition, play.host),
+                self.store.queues.of(partition, play.pusher),
             )
         ]

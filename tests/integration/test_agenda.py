@@ -114,7 +114,7 @@ async def test_a_dead_worker_s_lease_runs_out(
 ) -> None:
     dead, alive, log = new_engine(), new_engine(), Log()
     await due(redis, "a:1")
-    [claim] = await dead.store.claim(Keys(0).agenda, 0, lease_ms=LEASE_MS, limit=10, token="dead")
+    [claim] = await dead.store.queues.claim(Keys(0).agenda, 0, lease_ms=LEASE_MS, limit=10, token="dead")
     assert claim.member == "a:1"
     clock.tick((LEASE_MS - 1) / 1000)
     assert await worker(alive, a=log).run_once() == 0
@@ -127,14 +127,14 @@ async def test_who_lost_the_lease_can_neither_finish_nor_delay_the_work(
     engine: ResumeEngine, redis: Redis, clock: FrozenDateTimeFactory
 ) -> None:
     await due(redis, "a:1")
-    await engine.store.claim(Keys(0).agenda, 0, lease_ms=1000, limit=10, token="slow")
+    await engine.store.queues.claim(Keys(0).agenda, 0, lease_ms=1000, limit=10, token="slow")
     clock.tick(1)
-    await engine.store.claim(Keys(0).agenda, 0, lease_ms=1000, limit=10, token="fast")
+    await engine.store.queues.claim(Keys(0).agenda, 0, lease_ms=1000, limit=10, token="fast")
     ends = await redis.zscore(Keys(0).agenda, "a:1")
-    await engine.store.finish(Keys(0).agenda, "slow", {"a:1": None})
-    await engine.store.finish(Keys(0).agenda, "slow", {"a:1": now_ms() + 3_600_000})
+    await engine.store.queues.finish(Keys(0).agenda, "slow", {"a:1": None})
+    await engine.store.queues.finish(Keys(0).agenda, "slow", {"a:1": now_ms() + 3_600_000})
     assert await redis.zscore(Keys(0).agenda, "a:1") == ends
-    await engine.store.finish(Keys(0).agenda, "fast", {"a:1": None})
+    await engine.store.queues.finish(Keys(0).agenda, "fast", {"a:1": None})
     assert await left(redis) == []
 
 
@@ -316,7 +316,7 @@ async def test_an_idle_worker_asks_for_all_partitions_at_once_and_runs_no_script
     await worker(engine, card=Log()).run_once()
     await redis.config_resetstat()
     before = await reads()
-    seen = await look(engine.store, engine.store.agenda)
+    seen = await look(engine.store, engine.store.queues.agenda)
     assert (seen.firsts, seen.due, seen.complete) == ((), [], True)
     seen = await look(engine.store, lambda partition: Keys(partition).expiries)
     assert (seen.due, seen.complete) == ([], True)

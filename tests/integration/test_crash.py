@@ -102,7 +102,7 @@ async def test_a_process_killed_in_the_middle_of_a_claim_loses_the_run_with_its_
     run = await opened(engine)
     await engine.cancel(run.id, None, by=CI, via="api")
     partition = int(run.id[4:6])
-    queue = engine.store.queue(partition, "api")
+    queue = engine.store.queues.of(partition, "api")
     async with doomed(redis_url, "take", queue, str(partition)) as process:
         assert (await process.said())["members"] == [run.id]
         await process.kill()

@@ -407,10 +407,12 @@ async def test_what_was_claimed_by_a_lost_reply_is_not_stranded(lossy: tuple[Res
     losing.lose(lua.CLAIM.sha)
     # only the first claim's reply is lost: that of the run's own partition is to be it
     partition = int(run.id[4:6])
-    queue = engine.store.queue(partition, "api")
-    [due] = await engine.store.claim(queue, partition, lease_ms=3_600_000, limit=10, token="mine")
+    queue = engine.store.queues.of(partition, "api")
+    [due] = await engine.store.queues.claim(queue, partition, lease_ms=3_600_000, limit=10, token="mine")
     assert (due.member, due.tries, losing.lost) == (run.id, 1, 1)
-    assert await engine.store.claim(queue, partition, lease_ms=3_600_000, limit=10, token="other") == []
+    assert (
+        await engine.store.queues.claim(queue, partition, lease_ms=3_600_000, limit=10, token="other") == []
+    )
 
 
 @pytest.mark.parametrize("word", ["ack", "nack"])

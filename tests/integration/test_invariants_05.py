@@ -121,8 +121,8 @@ async def test_invariant_05_a_claimer_that_lost_its_lease_before_it_began_gets_n
     await engine.cancel(run.id, None, by=CI, via="api")
     run = await engine.run(run.id)
     partition = int(run.id[4:6])
-    queue = engine.store.queue(partition, "api")
-    [slow] = await engine.store.claim(queue, partition, lease_ms=1000, limit=1, token="slow")
+    queue = engine.store.queues.of(partition, "api")
+    [slow] = await engine.store.queues.claim(queue, partition, lease_ms=1000, limit=1, token="slow")
     clock.tick(1)
     fast = await claimed(engine)
     assert await engine.store.handovers.start(run, slow.token, "{}") is None
@@ -148,7 +148,7 @@ async def test_invariant_05_a_deleted_run_leaves_the_queue_and_holds_up_nobody(
     assert not await redis.hexists(leases(partition.queue("api")), gone.id)
     assert not await redis.exists(partition.run(gone.id))
     # gone between the read and the start: nothing of it comes back
-    [claim] = await engine.store.claim(
+    [claim] = await engine.store.queues.claim(
         await _queued(redis, gone), partition.partition, lease_ms=1000, limit=1, token="t"
     )
     assert await engine.store.handovers.start(gone, claim.token, "{}") is None

@@ -16,7 +16,7 @@ from core.engine import ResumeEngine
 from core.leases import Leases
 from core.store.connect import fast_client
 from core.store.keys import Keys, leases
-from core.store.store import Due
+from core.store.queues import Due
 from tests.conftest import now_ms
 from tests.stores import engine_on
 
@@ -50,7 +50,7 @@ async def due(redis: Redis, member: str) -> None:
 
 
 async def claimed(engine: ResumeEngine, token: str, *, lease_ms: int) -> list[Due]:
-    return await engine.store.claim(Keys(0).agenda, 0, lease_ms=lease_ms, limit=9, token=token)
+    return await engine.store.queues.claim(Keys(0).agenda, 0, lease_ms=lease_ms, limit=9, token=token)
 
 
 def test_the_work_of_a_dead_worker_is_taken_up_within_seconds() -> None:
@@ -91,10 +91,10 @@ async def test_a_renewal_puts_off_the_end_and_tells_what_is_lost(engine: ResumeE
     await due(redis, "a:2")
     held = await claimed(engine, "mine", lease_ms=1000)
     assert len(held) == 2
-    assert await engine.store.renew(Keys(0).agenda, held, lease_ms=60_000) == []
+    assert await engine.store.queues.renew(Keys(0).agenda, held, lease_ms=60_000) == []
     assert await redis.zscore(Keys(0).agenda, "a:1") > now_ms() + 50_000
-    await engine.store.finish(Keys(0).agenda, "mine", {"a:1": None})
-    lost = await engine.store.renew(Keys(0).agenda, held, lease_ms=90_000)
+    await engine.store.queues.finish(Keys(0).agenda, "mine", {"a:1": None})
+    lost = await engine.store.queues.renew(Keys(0).agenda, held, lease_ms=90_000)
     assert [due.member for due in lost] == ["a:1"]
     assert await redis.zscore(Keys(0).agenda, "a:1") is None
 
@@ -106,8 +106,8 @@ async def test_what_falls_due_meanwhile_stays_due_over_a_renewal(engine: ResumeE
     await redis.hset(
         leases(Keys(0).agenda), "a:1", f'{{"tries":1,"token":"mine","until":{again + 900},"again":{again}}}'
     )
-    await engine.store.renew(Keys(0).agenda, held, lease_ms=60_000)
-    assert await engine.store.finish(Keys(0).agenda, "mine", {"a:1": None}) == 1
+    await engine.store.queues.renew(Keys(0).agenda, held, lease_ms=60_000)
+    assert await engine.store.queues.finish(Keys(0).agenda, "mine", {"a:1": None}) == 1
     assert await redis.zscore(Keys(0).agenda, "a:1") == again
 
 

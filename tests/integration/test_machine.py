@@ -252,14 +252,16 @@ class Machine(RuleBasedStateMachine):
             if self.world.free(run, "card"):
                 assert self.drawn[run_id] == (await engine.run(run_id)).gates
         for partition in range(PARTITIONS):
-            due = await engine.store.next_due(engine.store.agenda(partition))
+            due = await engine.store.queues.next_due(engine.store.queues.agenda(partition))
             assert due is None or due > self.world.now
 
     async def dying(self, number: int) -> None:
         engine, token = self.engines[number], new_token()
         for partition in range(PARTITIONS):
-            agenda = engine.store.agenda(partition)
-            for due in await engine.store.claim(agenda, partition, lease_ms=LEASE_MS, limit=5, token=token):
+            agenda = engine.store.queues.agenda(partition)
+            for due in await engine.store.queues.claim(
+                agenda, partition, lease_ms=LEASE_MS, limit=5, token=token
+            ):
                 what, _, run_id = due.member.partition(":")
                 assert self.world.free(self.runs[run_id], what)
                 self.runs[run_id].held[what] = self.world.now + LEASE_MS
@@ -327,8 +329,10 @@ class Machine(RuleBasedStateMachine):
     async def dying_claim(self, number: int) -> None:
         engine, lease = self.engines[number], new_token()
         for partition in range(PARTITIONS):
-            queue = engine.store.queue(partition, "api")
-            for due in await engine.store.claim(queue, partition, lease_ms=30_000, limit=1, token=lease):
+            queue = engine.store.queues.of(partition, "api")
+            for due in await engine.store.queues.claim(
+                queue, partition, lease_ms=30_000, limit=1, token=lease
+            ):
                 self.world.claim(self.runs[due.member], lease, 30_000, started=False)
                 self.leases.append((due.member, lease))
                 await self.check(due.member)

@@ -248,11 +248,11 @@ async def test_the_agenda_has_one_member_a_partition_however_many_workers_start(
     engine = new_engine()
     doing, kept = worker(engine)
     assert await doing.run_once() == 4
-    due = [await engine.store.next_due(Keys(partition).agenda) for partition in range(4)]
+    due = [await engine.store.queues.next_due(Keys(partition).agenda) for partition in range(4)]
     assert due == [now_ms() + EVERY_MS] * 4
     # a worker that starts meanwhile changes nothing
     await kept.keep_due()
-    assert [await engine.store.next_due(Keys(partition).agenda) for partition in range(4)] == due
+    assert [await engine.store.queues.next_due(Keys(partition).agenda) for partition in range(4)] == due
     clock.tick(EVERY_MS / 1000)
     assert await doing.run_once() == 4
 

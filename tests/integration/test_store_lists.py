@@ -132,7 +132,8 @@ async def test_a_home_is_due_once_and_sooner_when_that_is_asked_for(
 ) -> None:
     async def due() -> list[float]:
         scores = [
-            await redis.zscore(engine.store.agenda(p), "person:T1:U1") for p in range(engine.store.partitions)
+            await redis.zscore(engine.store.queues.agenda(p), "person:T1:U1")
+            for p in range(engine.store.partitions)
         ]
         return [score - engine.store.clock.now_ms() for score in scores if score is not None]
 

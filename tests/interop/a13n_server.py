@@ -8,9 +8,11 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -50,47 +52,27 @@ def postgres_program(name: str) -> str:
 
 @contextlib.contextmanager
 def postgres(folder: Path) -> Iterator[str]:
-    """A database of its own; yields its URL. PostgreSQL does not run as root, so it is somebody else then."""
-    data, port = folder / "pg", free_port()
-    data.mkdir(mode=0o700)
+    """A database of its own, which says in ``folder`` what it does; yields its URL."""
+    # PostgreSQL does not run as root, so it is somebody else then. Folders of pytest's are closed to others, and
+    # closed again whenever another pytest starts; so it has one of its own.
     user: str | None = None
     if os.getuid() == 0:
         user = "postgres" if any(p.pw_name == "postgres" for p in pwd.getpwall()) else "nobody"
-        shutil.chown(data, user)
-        for above in [folder, *folder.parents][:4]:  # pytest's folders are for their owner alone
-            if above != Path("/") and above.owner() == "root" and above != Path("/tmp"):
-                above.chmod(above.stat().st_mode | 0o011)
-    initdb = [
-        postgres_program("initdb"),
-        "-D",
-        str(data),
-        "-U",
-        "a13n",
-        "-A",
-        "trust",
-        "-E",
-        "UTF8",
-        "--no-sync",
-    ]
-    subprocess.run(initdb, check=True, capture_output=True, user=user, cwd="/")
-    command = [
-        postgres_program("postgres"),
-        "-D",
-        str(data),
-        "-h",
-        "127.0.0.1",
-        "-p",
-        str(port),
-        "-k",
-        str(data),
-    ]
-    command += ["-c", "fsync=off", "-c", "full_page_writes=off", "-c", "shared_buffers=32MB"]
-    with (folder / "pg.log").open("wb") as log:
+    with tempfile.TemporaryDirectory(prefix="askgate-pg-") as own, (folder / "pg.log").open("wb") as log:
+        if user:
+            shutil.chown(own, user)
+        made = ["-D", own, "-U", "a13n", "-A", "trust", "-E", "UTF8", "--no-sync"]
+        subprocess.run(
+            [postgres_program("initdb"), *made], check=True, capture_output=True, user=user, cwd="/"
+        )
+        port = free_port()
+        command = [postgres_program("postgres"), "-D", own, "-h", "127.0.0.1", "-p", str(port), "-k", own]
+        command += ["-c", "fsync=off", "-c", "full_page_writes=off", "-c", "shared_buffers=32MB"]
         server = subprocess.Popen(command, stdout=log, stderr=log, user=user, cwd="/", start_new_session=True)
         try:
             yield f"postgresql+psycopg://a13n@127.0.0.1:{port}/postgres"
         finally:
-            server.kill()
+            server.send_signal(signal.SIGQUIT)  # at once, with all its processes
             server.wait()
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,17 +15,20 @@ from tests.acceptance.world import Json, World, said, world_in
 from tests.interop.between import Between
 from tests.interop.conftest import Motus, free_port
 from tests.interop.killed import converse
-from tests.interop.kills import LOOK_S, PATIENCE_S, Life
+from tests.interop.kills import LOOK_S, PATIENCE_S, Life, around
+from tests.interop.victims import WAYS, question
 
-POINTS = re.compile("(script talk|out POST|out DELETE|slack )")
+POINTS = re.compile("(script (talk|suspend|card|decide|start_resume|end_resume)|out (POST|DELETE)|slack )")
 """What changes something in the store, at the host or in Slack."""
-CERTAIN = [
-    f"{place}#{number} {when}"
-    for place in ("script talk", "out POST", "slack chat.postMessage")
-    for number in (1, 2)
-    for when in ("before", "after")
-]
-"""The points of those that every scene comes by."""
+SAYING = around(
+    *(f"{what}#{n}" for what in ("script talk", "out POST", "slack chat.postMessage") for n in (1, 2))
+)
+ASKING = around(
+    *(f"script {what}#1" for what in ("suspend", "card", "decide", "start_resume", "end_resume")),
+    "out POST#4",
+)
+"""The points of those that every scene comes by: in what is said, and in what the agent asks."""
+WAY = WAYS[0]
 SLACK_TRIES_S = (0.2, *[1.0] * 20)
 """Slack brings an event again after a minute, and after five; here sooner, and until somebody takes it."""
 
@@ -42,48 +44,70 @@ class Thread:
         self._root: Json = {}
         self._said = 0
         self._told: list[str] = []
+        self._taken: set[str] = set()
 
     async def scene(self, doom: str | None) -> tuple[bool, list[str]]:
-        """A turn that fails, and one that counts what the agent knows.
-
-        Returns whether askgate died at its doom, and the points that there were.
-        """
+        """See `Stage`. A turn that fails, and one in which the agent asks something and counts what it knows."""
         met, number = self._folder / f"met-{self._said}", self._said
         life = Life(converse, (self._settings(),), doom, met)
+        way = f"Way {number}?"
+        asked = {"type": "user_input", "questions": [question(way)]}
+        heard = json.dumps([{"answers": {way: WAY}, "selections": {way: [WAY]}}])
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await self._turn(life, {"raise": f"number {number}"}, f"RuntimeError: number {number}")
-                await self._turn(life, {"count": number}, f"{number} before")
+                await self._turn(
+                    life,
+                    {"count": number, "in_turn": [asked]},
+                    f"{way}\n→ {WAY}\n",
+                    f"{number} before {heard}",
+                )
+        except TimeoutError as error:
+            raise AssertionError(f"{doom}: not {self._told}, but {self._shown()}") from error
         finally:
             points = life.end()
-        assert life.struck == (doom in points), f"doom {doom} of {points}"
-        assert self._shown() == self._told, doom
         return life.struck, [point for point in points if POINTS.match(point)]
 
-    async def _turn(self, life: Life, wanted: Json, reply: str) -> None:
-        """Say something, and wait until all is told and nothing is left to do."""
+    async def _turn(self, life: Life, wanted: Json, *told: str) -> None:
+        """Say something, and wait until all is told, each once, and nothing is left to do."""
         ana, text = self._world.ana, f"@askgate {json.dumps(wanted)}"
         if not self._root:
             self._root = said(await ana.say(self._world.ops, text))
         else:
             await ana.say(self._world.ops, text, self._root["ts"])
         self._said += 1
-        self._told.append(reply)
-        while not await self._over():
+        self._told += told
+        while not (await self._over() and self._all_told()):
             life.keep_alive()
+            await self._answer()
             await asyncio.sleep(LOOK_S)
         sent = [asked for asked in self._between.seen if asked.endswith("/messages") and "POST" in asked]
         assert len(sent) == self._said, f"{life.doom}: {self._said} messages were sent {len(sent)} times"
+
+    async def _answer(self) -> None:
+        """Somebody clicks on the card of what waits for an answer, once more if nobody was there to take the click."""
+        async for _, _, gate in self._engine.gates(only_open=True):
+            for card in self._posted():
+                if gate.asks.questions[0].question in self._world.slack.text_of(card):
+                    assert gate.id not in self._taken, "a click that was taken is asked for again"
+                    if (await self._world.ben.click(WAY, message=card)).ok:
+                        self._taken.add(gate.id)
 
     async def _over(self) -> bool:
         team, channel = self._world.slack.world.channels[self._world.ops].team, self._world.ops
         talk = await self._engine.talks.read(Where(team, channel, self._root["ts"]).id)
         return talk is not None and talk.stage is Stage.IDLE and not talk.drop and talk.turn == self._said
 
+    def _all_told(self) -> bool:
+        shown = self._shown()
+        return len(shown) == len(self._told) and all(t in s for t, s in zip(self._told, shown, strict=True))
+
     def _shown(self) -> list[str]:
+        return list(map(self._world.slack.text_of, self._posted()))
+
+    def _posted(self) -> list[Json]:
         bot = self._world.slack.app.bot_user
-        found = [m for m in self._world.slack.messages(self._world.ops) if m["user"] == bot]
-        return [self._world.slack.text_of(m).split("\n")[-1] for m in found]
+        return [m for m in self._world.slack.messages(self._world.ops) if m["user"] == bot]
 
     def _settings(self) -> dict[str, str]:
         hosts, port = self._folder / "hosts.toml", free_port()
@@ -99,12 +123,3 @@ async def thread(engine: ResumeEngine, motus: Motus, redis_url: str, folder: Pat
     async with Between(motus.url).serving() as between, world_in("http", redis_url, folder) as world:
         world.slack.courier.retry_delays = SLACK_TRIES_S
         yield Thread(world, engine, between, folder)
-
-
-async def kill(thread: Thread, *, seed: int, times: int, points: Sequence[str] = ()) -> None:
-    """So many kills, each in a scene and at another one of ``points``; without them a scene without a death tells."""
-    points = points or (await thread.scene(None))[1]
-    dooms = random.Random(seed).sample(points, len(points))
-    struck = 0
-    while struck < times:
-        struck += (await thread.scene(dooms.pop()))[0]

@@ -9,17 +9,17 @@ from motus.serve.interrupt import interrupt
 
 
 async def agent(message, state):
-    """`{"at_once": [payload, …]}`, `{"in_turn": […]}` and the like; the reply is what came back, as JSON."""
+    """`{"at_once": [payload, …]}`, `{"in_turn": […]}` and the like.
+
+    The reply is what it is to `say`, how many messages it is to `count` before this one, and what came back, as JSON.
+    """
     wanted = json.loads(message.content)
     if "raise" in wanted:
         raise RuntimeError(wanted["raise"])
     while "until" in wanted and not os.path.exists(wanted["until"]):  # noqa: ASYNC110, ASYNC240
         await asyncio.sleep(0.05)
-    if "count" in wanted:
-        wanted["say"] = f"{len(state)} before"
-    if "say" in wanted:
-        response = ChatMessage(role="assistant", content=wanted["say"])
-        return response, [*state, message, response]
+    said = [wanted["say"]] if "say" in wanted else []
+    said += [f"{len(state)} before"] if "count" in wanted else []
     # `"type": 7` is what the server's own GET cannot show
     heard = list(await asyncio.gather(*(interrupt(payload) for payload in wanted.get("at_once", []))))
     if "late" in wanted:
@@ -32,5 +32,6 @@ async def agent(message, state):
         heard += [first, second]
     for payload in wanted.get("in_turn", []):
         heard.append(await interrupt(payload))
-    response = ChatMessage(role="assistant", content=json.dumps(heard))
+    said += [json.dumps(heard)] if heard or not said else []
+    response = ChatMessage(role="assistant", content=" ".join(said))
     return response, [*state, message, response]
