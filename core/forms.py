@@ -301,14 +301,12 @@ _KINDS: dict[str, FieldKind] = {"number": "number", "integer": "integer", "boole
 def schema_fields(schema: Mapping[str, Any]) -> tuple[FormField, ...]:
     """The fields of an MCP `requestedSchema`: a flat object of text, numbers, booleans and enums.
 
-    Enums come as `enum` with `enumNames`, as `oneOf` of `const` and `title`, and as arrays of either. Raises ValueError
-    for what an elicitation cannot be.
+    Enums come as `enum` with `enumNames`, as `oneOf` of `const` and `title`, and as arrays of either. Without
+    properties it asks for a yes alone. Raises ValueError for what an elicitation cannot be.
     """
     properties = schema.get("properties")
-    if schema.get("type") != "object" or not isinstance(properties, Mapping) or not properties:
-        raise ValueError(
-            'a form\'s schema is {"type": "object", "properties": {…}} with at least one property'
-        )
+    if schema.get("type") != "object" or not isinstance(properties, Mapping):
+        raise ValueError('a form\'s schema is {"type": "object", "properties": {…}}')
     if len(properties) > MAX_FIELDS:
         raise ValueError(f"a form has at most {MAX_FIELDS} fields")
     required = _list(schema, "required")

@@ -179,12 +179,21 @@ class Resumes:
         due = Due(partition_of(run_id, self._store.partitions), run_id, taken.number, token)
         return await self._start(taken.host, due, lease_until, None)
 
-    async def ack(self, run_id: str, lease: str, *, by: Actor, follow_in_s: float | None = None) -> Run:
+    async def ack(
+        self,
+        run_id: str,
+        lease: str,
+        *,
+        by: Actor,
+        note: str | None = None,
+        follow_in_s: float | None = None,
+    ) -> Run:
         """The host has taken the run up. Saying it again is fine. Raises LeaseLost.
 
-        ``follow_in_s``: in so many seconds the agenda's `follow:<run>` looks what came of it.
+        ``note`` stands in the audit. ``follow_in_s``: in so many seconds the agenda's `follow:<run>` looks what came of
+        it.
         """
-        ending = Ending(RunStatus.RESUMED, by.model_dump(), follow_at=self._at(follow_in_s))
+        ending = Ending(RunStatus.RESUMED, by.model_dump(), note=note, follow_at=self._at(follow_in_s))
         return await self.end(run_id, lease, ending)
 
     def _at(self, in_s: float | None) -> int | None:

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from bot import words
 from bot.cards import controls as c
 from bot.cards.blocks import Block, actions, button, context, line, listing, piece, rich
-from bot.cards.heading import heading
+from bot.cards.heading import form_word, heading
 from bot.cards.labels import LOOKED_AT, alike
 from bot.cards.limits import MESSAGE_BYTES, OPTION_TEXT
 from bot.cards.offers import ways_out
@@ -31,13 +31,13 @@ ROW_BYTES: Final = 60
 def form_blocks(gate: Gate, budget: int) -> list[Block]:
     """The blocks of a pending form, with at most ``budget`` bytes of the agent's text."""
     fields = form_of(gate).all_fields
-    head = heading(gate, words.FILL, budget // 2)
+    head = heading(gate, form_word(gate), budget // 2)
     lines, whole = _fields(fields, budget - head.size)
-    blocks = [rich(*head.lines, listing(lines))]
+    blocks = [rich(*head.lines, *([listing(lines)] if lines else []))]
     whole = whole and head.whole
     if not whole:
         blocks.append(context(words.TEXT_CUT))
-    row = [button(words.FORM, c.FILL, style="primary")]
+    row = [button(words.FORM if fields else words.ACCEPT, c.FILL, style="primary")]
     if not whole or not all(map(_options_fit, fields)):
         row.append(button(words.VIEW_IN_FULL, c.FULL))
     return [*blocks, actions(c.block_id(gate.id, 0, "gate"), [*row, *ways_out(gate)])]
@@ -88,7 +88,10 @@ def form_answer(gate: Gate, budget: int) -> list[Block]:
     """The values by their labels, a line each, in ``budget`` bytes; what finds no room is counted."""
     values = gate.decision.values if gate.decision else None
     given = values if isinstance(values, dict) else {}
-    fields = [field for field in form_of(gate).all_fields if field.name in given]
+    asked = form_of(gate).all_fields
+    if not asked:
+        return [line(piece(words.ARROW), piece(words.ACCEPT, bold=True))]
+    fields = [field for field in asked if field.name in given]
     count = min(len(fields), max((budget - ROW_BYTES) // ROW_BYTES, 1))
     share = (budget - ROW_BYTES) // max(count, 1)
     lines = []

@@ -46,6 +46,11 @@ def body_of(gate: Gate) -> str:
     return _asked(gate)[1]
 
 
+def form_word(gate: Gate) -> str:
+    """What a form is: one without fields asks for a yes alone."""
+    return words.FILL if gate.doc.form and gate.doc.form.all_fields else words.CUSTOM
+
+
 def _untitled(gate: Gate) -> bool:
     return not _asked(gate)[0]
 
@@ -62,7 +67,7 @@ def asked_of(gate: Gate) -> tuple[str, str]:
             first = gate.asks.questions[0]
             return "", f"{first.header}: {first.question}"
         case Kind.FORM:
-            return words.FILL, title_of(gate)
+            return form_word(gate), title_of(gate)
         case Kind.LINK:
             return words.LINK, title_of(gate)
         case Kind.APPROVAL:

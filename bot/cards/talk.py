@@ -11,8 +11,8 @@ from bot.cards.blocks import Block, button, code, context, header, line, markup,
 from bot.cards.blocks import person as named
 from bot.cards.card import Message
 from bot.cards.markdown import reply_parts, texts
-from bot.cards.text import cut, escape, glance, mention, shown
-from core.conversations import Conversation, End, Ending
+from bot.cards.text import cut, escape, glance, inert, mention, shown
+from core.conversations import Conversation, End, Ending, Unopened
 from core.policy import Person
 
 STOP: Final = "talk_stop"
@@ -31,6 +31,16 @@ def sign_message(word: str, turns: int = 0, workers: int = 0) -> Message:
     """How a turn stands. ``turns``: how many the host has, for so many ``workers``."""
     text = words.talk_queued(turns, workers) if word == "queued" else words.TALK_SIGNS[word]
     return Message((), [context(text)], text)
+
+
+def unopened_message(item: Unopened, block: str) -> Message:
+    """What the agent waits for, why nobody can be asked, and what to do. ``block`` is the host's name."""
+    if item.tool:
+        besides = mention(item.besides) if item.besides else ""
+        text = words.talk_nobody(inert(item.tool, TEXT_BYTES), besides, item.need, block)
+    else:
+        text = words.talk_unopened(inert(item.why, ERROR_BYTES))
+    return Message((), [markup(text)], text, text)
 
 
 def end_messages(talk: Conversation, end: End) -> list[Message]:

@@ -18,6 +18,7 @@ from bot.cards.controls import Control
 from bot.cards.drafts import Draft, Entry, load_draft
 from bot.cards.edits import editor_text
 from bot.cards.files import file_there
+from bot.cards.form import form_of
 from bot.cards.form_modal import form_modal
 from bot.cards.together import refused_together
 from bot.listeners import together
@@ -210,6 +211,8 @@ class Actions:
         return await self._open(click, modals.answer(click.shown))
 
     async def _fill(self, click: Click) -> str | None:
+        if not form_of(click.gate).all_fields:
+            return await self._decide(click, Action.ACCEPT, {})
         return await self._open(click, form_modal(click.gate))
 
     async def _done(self, click: Click) -> str | None:

@@ -30,6 +30,7 @@ class Ending:
 
     ``by`` and ``via`` are whose word it is. Without ``retry_at`` (ms) it ends with ``status``; with it, it is handed
     out again: as ``settled``, unless it was handed out ``max_tries`` times already, then it fails with ``last_error``.
+    ``note`` stands in the audit where there is no ``error``: what the host did about a run that it took up.
     ``event`` is what the audit says of it then, if anything. ``follow_at`` (ms): when to look what came of it.
     """
 
@@ -37,6 +38,7 @@ class Ending:
     by: Fields | None
     via: str = "host"
     error: str | None = None
+    note: str | None = None
     retry_at: int | None = None
     max_tries: int | None = None
     last_error: str | None = None
@@ -45,7 +47,7 @@ class Ending:
 
     def command(self, record: Record) -> dict[str, Any]:
         """What the script takes; ``record`` says what of an error stands in the audit."""
-        found: dict[str, Any] = {"status": self.status, **self._said(self.error, record)}
+        found: dict[str, Any] = {"status": self.status, **self._said(self.error, record, self.note)}
         if self.retry_at is not None:
             found["retry_at"] = self.retry_at
         if self.event is not None:
@@ -56,8 +58,8 @@ class Ending:
             found["last"] = {"tries": self.max_tries, **self._said(self.last_error, record)}
         return found
 
-    def _said(self, error: str | None, record: Record) -> dict[str, Any]:
-        fields = _by(self.by, self.via) + spliced({"reason": record.text(error)})
+    def _said(self, error: str | None, record: Record, note: str | None = None) -> dict[str, Any]:
+        fields = _by(self.by, self.via) + spliced({"reason": record.text(error or note)})
         return {"fields": fields} | ({"error": error} if error else {})
 
 

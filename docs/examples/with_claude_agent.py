@@ -50,13 +50,22 @@ class People:
         self._waiting: set[str] = set()
 
     async def can_use_tool(self, name: str, args: Json, context: ToolPermissionContext) -> PermissionResult:
+        try:
+            return await self._permission(name, args, context)
+        except (
+            HTTPError
+        ) as error:  # too many options, say: the model reads what is wrong, and may ask otherwise
+            return PermissionResultDeny(message=f"People could not be asked. {error}")
+
+    async def _permission(self, name: str, args: Json, context: ToolPermissionContext) -> PermissionResult:
         if name == "AskUserQuestion":
             asks: Json = {"tool_name": "ask_user_question", "args": {"questions": questions(args)}}
             result = await self._settled("calls", asks)
             if result["status"] != "returned":
                 return PermissionResultDeny(message=result["message"])
             return PermissionResultAllow(updated_input=args | answered(result["value"]))
-        asks = {"tool_name": name, "args": args, "reason": context.decision_reason or context.title}
+        reason = (context.decision_reason or context.title or "")[:4096]
+        asks = {"tool_name": name, "args": args, "reason": reason or None}
         saved = [json.dumps(update.to_dict()) for update in context.suggestions]
         if saved and max(map(len, saved)) <= 1024:
             asks["always"] = saved
@@ -75,6 +84,15 @@ class People:
         while digest in self._waiting:
             digest += "+"  # the same twice at once: each has a decision of its own
         self._waiting.add(digest)
+        try:
+            while (result := await self._joined(digest, category, asks)) is None:
+                pass
+            return result
+        finally:
+            self._waiting.remove(digest)
+
+    async def _joined(self, digest: str, category: str, asks: Json) -> Json | None:
+        """What people decided on the card that stands for this, or on a new one; None if that is not there any more."""
         with self._memory:
             self._memory.execute("INSERT OR IGNORE INTO wait VALUES (?, ?, NULL)", [digest, uuid4().hex])
         key, run = self._memory.execute("SELECT key, run FROM wait WHERE asks = ?", [digest]).fetchone()
@@ -91,29 +109,42 @@ class People:
             run = (await askgate("/runs", body, key))["id"]
             with self._memory:
                 self._memory.execute("UPDATE wait SET run = ? WHERE asks = ?", [run, digest])
-        while (found := await askgate(f"/runs/{run}?wait=30"))["status"] == "waiting":
-            pass
+        try:
+            while (found := await askgate(f"/runs/{run}?wait=30"))["status"] == "waiting":
+                pass
+        except HTTPError as error:
+            if error.code != 404:
+                raise
+            found = None
         with self._memory:  # before the tool runs, so that no second run of it stands on this decision
             self._memory.execute("DELETE FROM wait WHERE asks = ?", [digest])
+        if found is None:
+            return None
         with contextlib.suppress(
             OSError, HTTPException
-        ):  # tells askgate that it is used; nothing hangs on that
+        ):  # askgate is told that it is used; nothing hangs on that
             for resume in (await askgate("/resumes/claim", {"host": queue}, again=False))["resumes"]:
                 await askgate(f"/resumes/{run}/ack", {"lease": resume["lease"]}, again=False)
-        self._waiting.remove(digest)
         return dict(found["results"][category]["asked"])
 
 
 def questions(args: Json) -> list[Json]:
     return [
-        {"question": asked["question"], "header": asked["header"][:12], "options": options(asked)}
+        {
+            "question": asked["question"],
+            "header": asked.get("header", "Question")[:12],
+            "options": options(asked),
+        }
         | {"multiSelect": asked.get("multiSelect", False)}
         for asked in args["questions"]
     ]
 
 
 def options(asked: Json) -> list[Json]:
-    return [{name: option[name] for name in ("label", "description")} for option in asked["options"]]
+    return [
+        {"label": option["label"], "description": option.get("description") or option["label"]}
+        for option in asked["options"]
+    ]
 
 
 def answered(value: Json) -> Json:

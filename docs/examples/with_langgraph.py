@@ -31,10 +31,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import tool
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, Interrupt, interrupt
+from langgraph.types import Command, Interrupt, StateSnapshot, interrupt
 
 Json = dict[str, Any]
 HOST, LEASE_S = "langgraph", float(os.environ.get("LEASE_S", "900"))  # seconds, longer than a turn takes
+RETRY_S = 10
 
 
 @tool
@@ -56,6 +57,10 @@ def change_number() -> str:
     return str(interrupt({"title": "Which change is this?", "fields": [{"name": "number", "kind": "text"}]}))
 
 
+TOOLS = {tool.name: tool for tool in (deploy, ask_user_question, change_number)}
+REVIEW = {"deploy": ["approve", "edit", "reject"], "ask_user_question": ["respond", "reject"]}
+
+
 def asks(item: Interrupt) -> list[tuple[str, Json]]:
     """What one interrupt asks, by ids: a form of a tool, or calls of the middleware (all of the turn, or one)."""
     return [(f"{item.id}.{n}", ask) for n, ask in enumerate(item.value.get("action_requests", [item.value]))]
@@ -64,8 +69,9 @@ def asks(item: Interrupt) -> list[tuple[str, Json]]:
 def gate(key: str, ask: Json) -> Json:
     if "fields" in ask:
         return {"tool_call_id": key, "tool_name": "form", "kind": "form", "args": {}, "form": ask}
-    fits = {"args_schema": deploy.tool_call_schema.model_json_schema()} if ask["name"] == "deploy" else {}
-    return {"tool_call_id": key, "tool_name": ask["name"], "args": ask["args"]} | fits
+    name = ask["name"]
+    fits = {"args_schema": TOOLS[name].tool_call_schema.model_json_schema()} if "edit" in REVIEW[name] else {}
+    return {"tool_call_id": key, "tool_name": name, "args": ask["args"]} | fits
 
 
 def decision(result: Json, ask: Json) -> Any:
@@ -88,13 +94,14 @@ def settle(graph: CompiledStateGraph, config: Json) -> None:
         print(state.values["messages"][-1].text, flush=True)
         return
     asked = [gate(*ask) for item in state.interrupts for ask in asks(item)]
-    approvals = [ask for ask in asked if "args_schema" in ask]  # which edited arguments have to fit
+    approvals = [ask for ask in asked if "approve" in REVIEW.get(ask["tool_name"], ())]
+    edits = all("args_schema" in ask for ask in approvals)  # which edited arguments have to fit
     run = {
         "host": HOST,
         "state": thread,
         "pending": {"calls": [ask for ask in asked if ask not in approvals], "approvals": approvals},
         "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
-        "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(","), "edits": True},
+        "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(","), "edits": edits},
     }
     askgate("/runs", run, "-".join([thread, *(item.id for item in state.interrupts)]))
 
@@ -107,18 +114,36 @@ def take_up(graph: CompiledStateGraph, memory: sqlite3.Connection, resume: Json)
     waits = {key.partition(".")[0] for key in results} <= {item.id for item in state.interrupts}
     with memory:
         first = memory.execute("INSERT OR IGNORE INTO begun VALUES (?)", [resume["idempotency_key"]]).rowcount
-    if waits and first:
-        answers = {}
-        for item in state.interrupts:
-            decisions = [decision(results[key], ask) for key, ask in asks(item)]
-            answers[item.id] = {"decisions": decisions} if "action_requests" in item.value else decisions[0]
-        graph.invoke(Command(resume=answers), config)
-    elif waits or not all(task.interrupts or task.result is not None for task in state.tasks):
-        error = "A process died in this: the tools may have run. Look how things are."
-        askgate(f"{path}/nack", lease | {"final": True, "error": error})
+    try:
+        if waits and first:
+            graph.invoke(Command(resume=answers(state, results)), config)
+        elif not waits and state.next == ("model",):  # it failed when the tools were done, and is asked again
+            graph.invoke(None, config)
+        elif waits or not ended(state):
+            error = "It broke off in this: the tools may have run. Look how things are."
+            askgate(f"{path}/nack", lease | {"final": True, "error": error})
+            return
+    except Exception as error:  # noqa: BLE001  # of a tool, the model, the network: the next try looks how far it came
+        why = f"{type(error).__name__}: {error}"[:4096]
+        askgate(f"{path}/nack", lease | {"retry_in_s": RETRY_S, "error": why})
         return
     settle(graph, config)
     askgate(f"{path}/ack", lease)
+
+
+def answers(state: StateSnapshot, results: Json) -> Json:
+    """What each interrupt gets."""
+    found: Json = {}
+    for item in state.interrupts:
+        decisions = [decision(results[key], ask) for key, ask in asks(item)]
+        found[item.id] = {"decisions": decisions} if "action_requests" in item.value else decisions[0]
+    return found
+
+
+def ended(state: StateSnapshot) -> bool:
+    """Whether a turn came to its end: the thread is over, or waits again, and what ran beside that is done."""
+    done = all(task.interrupts or task.result is not None for task in state.tasks)
+    return not state.tasks or (bool(state.interrupts) and done)
 
 
 def askgate(path: str, body: Json, key: str = "") -> Json:
@@ -141,13 +166,9 @@ def askgate(path: str, body: Json, key: str = "") -> Json:
 def main(model: BaseChatModel | str, **how: Any) -> None:
     memory = sqlite3.connect(os.environ.get("MEMORY", "memory.db"), check_same_thread=False)
     memory.execute("CREATE TABLE IF NOT EXISTS begun (key TEXT PRIMARY KEY)")
-    on: Json = {
-        "deploy": {"allowed_decisions": ["approve", "edit", "reject"]},
-        "ask_user_question": {"allowed_decisions": ["respond", "reject"]},
-    }
+    on: Json = {name: {"allowed_decisions": decisions} for name, decisions in REVIEW.items()}
     review = HumanInTheLoopMiddleware(interrupt_on=on, **how)
-    tools = [deploy, ask_user_question, change_number]
-    graph = create_agent(model, tools, middleware=[review], checkpointer=SqliteSaver(memory))
+    graph = create_agent(model, list(TOOLS.values()), middleware=[review], checkpointer=SqliteSaver(memory))
     if len(sys.argv) > 1:
         config = {"configurable": {"thread_id": uuid4().hex}}
         graph.invoke({"messages": [("user", sys.argv[1])]}, config)

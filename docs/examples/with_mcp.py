@@ -57,6 +57,15 @@ class People:
         while digest in self._waiting:
             digest += "+"  # the same twice at once: each has an answer of its own
         self._waiting.add(digest)
+        try:
+            while (result := await self._joined(digest, asks)) is None:
+                pass
+            return result
+        finally:
+            self._waiting.remove(digest)
+
+    async def _joined(self, digest: str, asks: Json) -> Json | None:
+        """What people decided on the card that stands for this, or on a new one; None if that is not there any more."""
         with self._memory:
             self._memory.execute("INSERT OR IGNORE INTO wait VALUES (?, ?, NULL)", [digest, uuid4().hex])
         key, run = self._memory.execute("SELECT key, run FROM wait WHERE asks = ?", [digest]).fetchone()
@@ -71,16 +80,22 @@ class People:
             run = (await askgate("/runs", body, key))["id"]
             with self._memory:
                 self._memory.execute("UPDATE wait SET run = ? WHERE asks = ?", [run, digest])
-        while (found := await askgate(f"/runs/{run}?wait=30"))["status"] == "waiting":
-            pass
+        try:
+            while (found := await askgate(f"/runs/{run}?wait=30"))["status"] == "waiting":
+                pass
+        except HTTPError as error:
+            if error.code != 404:
+                raise
+            found = None
         with self._memory:  # before the server goes on, so that it does so once on this answer
             self._memory.execute("DELETE FROM wait WHERE asks = ?", [digest])
+        if found is None:
+            return None
         with contextlib.suppress(
             OSError, HTTPException
-        ):  # tells askgate that it is used; nothing hangs on that
+        ):  # askgate is told that it is used; nothing hangs on that
             for resume in (await askgate("/resumes/claim", {"host": queue}, again=False))["resumes"]:
                 await askgate(f"/resumes/{run}/ack", {"lease": resume["lease"]}, again=False)
-        self._waiting.remove(digest)
         return dict(found["results"]["calls"]["asked"])
 
 

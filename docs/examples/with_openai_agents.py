@@ -29,7 +29,7 @@ from typing import Annotated, Any
 from urllib.error import HTTPError
 from uuid import uuid4
 
-from agents import Agent, AgentsException, Runner, RunResult, RunState, function_tool
+from agents import Agent, Runner, RunResult, RunState, function_tool
 from agents.items import ToolApprovalItem
 from agents.models.interface import Model
 from agents.tool_context import ToolContext
@@ -38,6 +38,7 @@ from typing_extensions import TypedDict
 
 Json = dict[str, Any]
 HOST, LEASE_S = "openai-agents", float(os.environ.get("LEASE_S", "900"))  # seconds, longer than a turn takes
+MAY_HAVE_RUN = "The tools may have run: look before you have it decided again."
 
 
 class Option(TypedDict):
@@ -113,25 +114,25 @@ async def decided(agent: Agent[Json], resume: Json) -> RunState[Json, Agent[Json
 
 
 async def take_up(agent: Agent[Json], memory: sqlite3.Connection, resume: Json) -> None:
-    key, lease, path = (
-        resume["idempotency_key"],
-        {"lease": resume["lease"]},
-        f"/resumes/{resume['run']['id']}",
-    )
+    key, run, lease = resume["idempotency_key"], resume["run"], {"lease": resume["lease"]}
     if memory.execute("INSERT OR IGNORE INTO turns VALUES (?, NULL)", [key]).rowcount:
         try:
             result = await Runner.run(agent, await decided(agent, resume))
-        except AgentsException as error:
-            askgate(f"{path}/nack", {**lease, "final": True, "error": str(error)[:4096]})
+        except Exception as error:  # noqa: BLE001  # of the model, the network
+            refuse(run, lease, f"{MAY_HAVE_RUN} {type(error).__name__}: {error}")
             return
         memory.execute("UPDATE turns SET came_to = ? WHERE key = ?", [json.dumps(came_to(result)), key])
     [end] = memory.execute("SELECT came_to FROM turns WHERE key = ?", [key]).fetchone()
     if end is None:
-        error = "A process died in this: the tools may have run. Look before you have it decided again."
-        askgate(f"{path}/nack", {**lease, "final": True, "error": error})
+        refuse(run, lease, f"A process died in this. {MAY_HAVE_RUN}")
         return
     tell(json.loads(end), key=f"after-{key}")
-    askgate(f"{path}/ack", lease)
+    askgate(f"/resumes/{run['id']}/ack", lease)
+
+
+def refuse(run: Json, lease: Json, why: str) -> None:
+    """It stands on the card, and an admin may have people decide again."""
+    askgate(f"/resumes/{run['id']}/nack", {**lease, "final": True, "error": why[:4096]})
 
 
 def askgate(path: str, body: Json, key: str = "") -> Json:

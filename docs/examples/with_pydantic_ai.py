@@ -27,7 +27,7 @@ from uuid import uuid4
 
 from pydantic import Field
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, Tool, ToolApproved, ToolDenied
-from pydantic_ai.exceptions import AgentRunError, CallDeferred, ToolFailed
+from pydantic_ai.exceptions import CallDeferred, ToolFailed
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
@@ -36,6 +36,7 @@ from typing_extensions import TypedDict
 Json = dict[str, Any]
 HOST = "pydantic-ai"
 LEASE_S = float(os.environ.get("LEASE_S", "900"))  # longer than a turn takes
+MAY_HAVE_RUN = "The tools may have run: look before you have it decided again."
 
 
 class Option(TypedDict):
@@ -62,24 +63,24 @@ def deploy(version: str, target: str) -> str:
 
 
 deploying = Tool(deploy, requires_approval=True)
+TOOLS = {tool.name: tool for tool in (Tool(ask_user_question), deploying)}
 
 
 def build(model: Model | str) -> Agent[None, str | DeferredToolRequests]:
-    return Agent(model, tools=[ask_user_question, deploying], output_type=[str, DeferredToolRequests])
+    return Agent(model, tools=list(TOOLS.values()), output_type=[str, DeferredToolRequests])
 
 
 def came_to(result: AgentRunResult[str | DeferredToolRequests]) -> Json:
     """What a turn came to: words, or a run of askgate to be put to people."""
     if isinstance(result.output, str):
         return {"said": result.output}
-    fits = {"args_schema": deploying.tool_def.parameters_json_schema}  # so that edits are checked in Slack
     run = {
         "host": HOST,
         "title": "Pydantic AI",
         "state": result.all_messages_json().decode(),
         "pending": {
             "calls": [asked(call) for call in result.output.calls],
-            "approvals": [asked(call) | fits for call in result.output.approvals],
+            "approvals": [asked(call) | fits(call) for call in result.output.approvals],
         },
         "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
         "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(","), "edits": True},
@@ -97,6 +98,11 @@ def tell(end: Json, key: str) -> None:
 
 def asked(call: ToolCallPart) -> Json:
     return {"tool_call_id": call.tool_call_id, "tool_name": call.tool_name, "args": call.args_as_dict()}
+
+
+def fits(call: ToolCallPart) -> Json:
+    """So that arguments that are edited in Slack are checked there."""
+    return {"args_schema": TOOLS[call.tool_name].tool_def.parameters_json_schema}
 
 
 def decided(results: Json) -> DeferredToolResults:
@@ -121,17 +127,21 @@ def take_up(agent: Agent[None, str | DeferredToolRequests], memory: sqlite3.Conn
         history = ModelMessagesTypeAdapter.validate_json(resume["state"])
         try:
             result = agent.run_sync(message_history=history, deferred_tool_results=decided(run["results"]))
-        except AgentRunError as error:
-            askgate(f"/resumes/{run['id']}/nack", {**lease, "final": True, "error": str(error)[:4096]})
+        except Exception as error:  # noqa: BLE001  # of a tool, the model, the network
+            refuse(run, lease, f"{MAY_HAVE_RUN} {type(error).__name__}: {error}")
             return
         memory.execute("UPDATE turns SET came_to = ? WHERE key = ?", [json.dumps(came_to(result)), key])
     [end] = memory.execute("SELECT came_to FROM turns WHERE key = ?", [key]).fetchone()
     if end is None:
-        error = "A process died in this: the tools may have run. Look before you have it decided again."
-        askgate(f"/resumes/{run['id']}/nack", {**lease, "final": True, "error": error})
+        refuse(run, lease, f"A process died in this. {MAY_HAVE_RUN}")
         return
     tell(json.loads(end), key=f"after-{key}")
     askgate(f"/resumes/{run['id']}/ack", lease)
+
+
+def refuse(run: Json, lease: Json, why: str) -> None:
+    """It stands on the card, and an admin may have people decide again."""
+    askgate(f"/resumes/{run['id']}/nack", {**lease, "final": True, "error": why[:4096]})
 
 
 def askgate(path: str, body: Json, key: str = "") -> Json:

@@ -145,6 +145,22 @@ async def test_dates_and_moments_are_picked(world: World) -> None:
     }
 
 
+async def test_a_form_without_fields_is_accepted_by_its_button(world: World) -> None:
+    asked = form_run(world)
+    asked["pending"]["calls"][0]["form"] = {
+        "title": "Delete the branch?",
+        "schema": {"type": "object", "properties": {}},
+        "controls": ["accept", "decline", "cancel"],
+    }
+    run = await world.api.open(asked)
+    await world.shows(run, "Answer needed: Delete the branch?")
+    assert world.buttons(run) == ["Accept", "Decline", "Cancel"]
+    assert (await world.ana.click("Accept", message=await world.card(run))).modal is None
+    found = await result(world, run)
+    assert (found["status"], found["action"], found["value"]) == ("returned", "accept", {})
+    await world.shows(run, "Answered by @ana", "→ Accept")
+
+
 async def test_a_form_is_declined_with_a_word_or_dismissed_after_a_question_back(world: World) -> None:
     run = await world.api.open(form_run(world))
     await world.ana.click("Decline", message=await world.card(run))

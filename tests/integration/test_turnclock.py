@@ -9,11 +9,11 @@ from freezegun.api import FrozenDateTimeFactory
 
 from core.engine import ResumeEngine
 from core.hosts.motus.client import Session, Status
-from core.hosts.motus.turnclock import MARGIN_S, TurnClock
+from core.hosts.motus.turnclock import TurnClock
 from tests.conftest import now_ms
 
 TURN_S = 600
-INSIDE_S = TURN_S - MARGIN_S
+INSIDE_S = TURN_S - 5
 
 
 @pytest.fixture(autouse=True)

@@ -38,7 +38,7 @@ class Program:
     def __init__(self, engine: ResumeEngine, python: Path, script: str, url: str, folder: Path) -> None:
         self._engine = engine
         self._command = [str(python), str(Path(__file__).with_name(script))]
-        self._folder = folder
+        self.folder = folder
         self._process: asyncio.subprocess.Process | None = None
         self.faults: dict[str, list[str]] = {}
         self._log = folder / "said"
@@ -61,7 +61,7 @@ class Program:
                 *self._command,
                 *command,
                 env={**self._env, **more},
-                cwd=self._folder,
+                cwd=self.folder,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
@@ -157,7 +157,7 @@ class Program:
 
     @property
     def deployments(self) -> list[str]:
-        deployed = self._folder / "deployed"
+        deployed = self.folder / "deployed"
         return deployed.read_text().splitlines() if deployed.exists() else []
 
 

@@ -1,11 +1,14 @@
 """A real MCP server, for `with_mcp.py`: its tools ask people before they deploy by writing a line to a file.
 
-`release` asks in the middle of a call (protocols up to 2025-11-25), `deploy` before it (those after it too).
+`release` asks in the middle of a call (protocols up to 2025-11-25), `deploy` before it (those after it too). `confirm`
+asks for a yes, and gives it up after a moment to ask once more.
 """
 
 import json
+import sqlite3
 from typing import Annotated, Literal
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.elicitation import ElicitationResult
 from mcp.server.mcpserver import Context, Elicit, Resolve
@@ -44,6 +47,25 @@ async def deploy(version: str, where: Annotated[ElicitationResult[Where], Resolv
     if where.action == "accept":
         deployed(version, where.data.target)
     return json.dumps([where.action])
+
+
+class Nothing(BaseModel):
+    pass
+
+
+async def has_asked():
+    with sqlite3.connect("memory.db") as memory:
+        while not memory.execute("SELECT 1 FROM wait WHERE run IS NOT NULL").fetchall():  # noqa: ASYNC110
+            await anyio.sleep(0.05)  # it is another process that writes
+
+
+@server.tool()
+async def confirm(ctx: Context) -> str:
+    async with anyio.create_task_group() as asking:
+        asking.start_soon(ctx.elicit, "Delete it?", Nothing)
+        await has_asked()
+        asking.cancel_scope.cancel()
+    return json.dumps([(await ctx.elicit("Delete it?", Nothing)).action])
 
 
 server.run()

@@ -1,7 +1,7 @@
 """`with_langgraph.py`, with a model that calls six tools at once, then says what it heard.
 
 INTERRUPTS says how the middleware asks (`batched` or `per_call`). With DIE set, the process kills itself in the tool,
-after its effect.
+after its effect. With FAIL set, the model fails once after the tools.
 """
 
 import json
@@ -36,6 +36,8 @@ class Scripted(BaseChatModel):
 
     def _generate(self, messages, stop=None, run_manager=None, **kwargs):
         heard = {m.tool_call_id: [m.content, m.status] for m in messages if isinstance(m, ToolMessage)}
+        if heard and os.environ.pop("FAIL", None):
+            raise ConnectionError("overloaded")
         calls = [] if heard else [{"name": n, "id": i, "args": a, "type": "tool_call"} for n, i, a in CALLS]
         message = AIMessage(json.dumps(heard), tool_calls=calls)
         return ChatResult(generations=[ChatGeneration(message=message)])

@@ -1,6 +1,6 @@
 """`with_openai_agents.py`, with a model that asks two things and deploys twice at once, then says what it heard.
 
-With DIE set, the process kills itself in the tool, after its effect.
+With DIE set, the process kills itself in the tool, after its effect. With FAIL set, the model fails after the tools.
 """
 
 import asyncio
@@ -33,6 +33,8 @@ class Scripted(ScriptedModel):
     async def get_response(self, system_instructions, input, *more, **named):
         items = [] if isinstance(input, str) else input
         heard = {i["call_id"]: i["output"] for i in items if i.get("type") == "function_call_output"}
+        if heard and "FAIL" in os.environ:
+            raise ConnectionError("overloaded")
         self.enqueue([assistant_message(json.dumps(heard))] if heard else CALLS)
         return await super().get_response(system_instructions, input, *more, **named)
 

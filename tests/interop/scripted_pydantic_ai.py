@@ -1,6 +1,6 @@
 """`with_pydantic_ai.py`, with a model that asks two things and deploys twice at once, then says what it heard.
 
-With DIE set, the process kills itself in the tool, after its effect.
+With DIE set, the process kills itself in the tool, after its effect. With FAIL set, the model fails after the tools.
 """
 
 import json
@@ -29,6 +29,8 @@ CALLS = [
 def model(messages, info):
     parts = [part for message in messages for part in message.parts]
     heard = {p.tool_call_id: [p.content, p.outcome] for p in parts if isinstance(p, ToolReturnPart)}
+    if heard and "FAIL" in os.environ:
+        raise ConnectionError("overloaded")
     return ModelResponse([TextPart(json.dumps(heard))] if heard else CALLS)
 
 

@@ -110,6 +110,17 @@ async def test_a_thread_whose_process_died_in_an_approved_tool_runs_it_no_second
 
 
 @pytest.mark.slow
+async def test_a_model_that_fails_after_the_tools_is_asked_again_and_no_tool_runs_again(
+    engine: ResumeEngine, program: Program
+) -> None:
+    run = await program.until_it_waits("Deploy 1.4", INTERRUPTS="per_call")
+    await decide(engine, run)
+    await fill_in(engine, run)
+    await program.until_taken_up(run, INTERRUPTS="per_call", FAIL="1")
+    check(program)
+
+
+@pytest.mark.slow
 async def test_silence_is_told_to_the_model_and_nothing_runs(engine: ResumeEngine, program: Program) -> None:
     run = await program.until_it_waits("Deploy 1.4", INTERRUPTS="per_call")
     await engine.undeliverable(run.id, "is_archived")

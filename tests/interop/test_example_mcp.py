@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.interop.examples import Program, example
 from tests.interop.upstream import environment
 
 RELEASE = ("legacy", "release", '{"version": "1.4"}')
+CONFIRM = ("legacy", "confirm", "{}")
 DEPLOY = ("auto", "deploy", '{"version": "1.4"}')
 
 
@@ -75,6 +77,33 @@ async def test_protocols_without_questions_in_a_call_are_served_too(
     async with program.running(*DEPLOY) as process:
         await program.ended(process)
     assert (program.heard, program.deployments) == (["accept"], ["1.4 prod"])
+
+
+@pytest.mark.slow
+async def test_what_is_asked_withdrawn_and_asked_again_has_one_card(
+    engine: ResumeEngine, program: Program
+) -> None:
+    async with program.running(*CONFIRM) as process:
+        run = await program.waiting(process)
+        await decide(engine, run.id, Action.ACCEPT)
+        await program.ended(process)
+    assert program.heard == ["accept"]
+    assert len({run.id async for _, run, _ in engine.gates(only_open=False)}) == 1
+
+
+@pytest.mark.slow
+async def test_a_card_that_askgate_no_longer_has_is_asked_anew(
+    engine: ResumeEngine, program: Program
+) -> None:
+    form = await program.until_it_waits(*DEPLOY)
+    with sqlite3.connect(program.folder / "memory.db") as memory:
+        memory.execute("UPDATE wait SET run = ?", [form.id[:-1] + "0"])
+    async with program.running(*DEPLOY) as process:
+        runs = await program.all_waiting(process, 2)
+        [again] = [run for run in runs if run.id != form.id]
+        await decide(engine, again.id, Action.ACCEPT, target="prod")
+        await program.ended(process)
+    assert program.heard == ["accept"]
 
 
 @pytest.mark.slow

@@ -59,5 +59,16 @@ async def test_a_process_that_dies_in_an_approved_tool_has_it_run_once_and_peopl
 
 
 @pytest.mark.slow
+async def test_a_model_that_fails_after_an_approved_tool_has_people_told_that_it_may_have_run(
+    engine: ResumeEngine, program: Program
+) -> None:
+    run = await program.until_it_waits("Deploy 1.4")
+    await decide(engine, run)
+    refused = await program.until_refused(run, FAIL="1")
+    assert ("may have run" in refused, "overloaded" in refused) == (True, True)
+    assert program.deployments == ["1.4 staging"]
+
+
+@pytest.mark.slow
 async def test_silence_is_told_to_the_model_and_nothing_runs(engine: ResumeEngine, program: Program) -> None:
     await hears_of_silence(engine, program)

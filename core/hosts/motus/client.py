@@ -12,14 +12,16 @@ import aiohttp
 from pydantic import SecretStr
 from yarl import URL
 
+from core.hosts.base import HostAway
+
 CALL_S: Final = 15.0
 LONG_POLL_S: Final = 25.0
 
 Status = Literal["idle", "running", "interrupted", "error"]
 
 
-class MotusError(Exception):
-    """The server did not answer, or not as it should. The message is ours and shows no URL."""
+class MotusError(HostAway):
+    """The server did not answer, or not as it should."""
 
 
 class Gone(MotusError):

@@ -12,6 +12,7 @@ from typing import Any, Final
 import structlog
 
 from core.clock import Clock
+from core.gates import Outcome
 from core.hosts.base import APPLIED, Present, Reply, Seen, Sessions, Wait, Word
 from core.hosts.config import MotusConfig
 from core.hosts.motus import client as wire
@@ -28,6 +29,9 @@ MAX_LONG_POLLS: Final = 64
 READINGS, REREAD_S = 5, 1.0
 """How often a session is read after the server took no answer, and when again. A worker that has ended is still shown
 as waiting for up to 3 s."""
+
+UNREADABLE: Final = "unreadable-"
+"""How our id begins of what the server cannot show. Its own ids are UUIDs."""
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +71,7 @@ class MotusHost:
                 yield wait
             ids = frozenset(wait.external_id for wait in waits)
             alive = frozenset(session.id for session in sessions)
-            dark = frozenset(w.session for w in waits if w.facts["type"] == gates.UNREADABLE)
+            dark = frozenset(wait.session for wait in waits if "hidden" in wait.facts)
             yield Present(ids, asked_ms, partial(_why_gone, alive, dark, unread))
             self._poll([s.id for s in sessions if s.status == "running"])
             rest_s = SOON_S if ids != before else min(rest_s * 1.5, LATE_S)
@@ -89,15 +93,11 @@ class MotusHost:
         except Gone:
             return []
         except Unreadable as error:
-            return [self._wait(session.id, _unreadable(session.turns), gates.UNREADABLE, str(error))]
+            return [_wait(session.id, _unreadable(session.turns), hidden=str(error))]
         except MotusError as error:
             log.warning("host.session_unread", host=self.name, session=session.id, error=str(error))
             return None
-        return [self._wait(session.id, i.id, i.type, i.payload) for i in reading.interrupts]
-
-    def _wait(self, session_id: str, interrupt_id: str, kind: str, payload: Any) -> Wait:
-        facts = {"session_id": session_id, "interrupt_id": interrupt_id, "type": kind, "payload": payload}
-        return Wait(f"{session_id}/{interrupt_id}", facts, session_id)
+        return [_wait(session.id, i.id, type=i.type, payload=i.payload) for i in reading.interrupts]
 
     def _poll(self, running: list[str]) -> None:
         """Have the server tell at once when a turn that runs comes to wait for something."""
@@ -121,11 +121,15 @@ class MotusHost:
         """One interrupt, one run with one gate."""
         times = (self._config.timeout_s, self._turns.left_s(wait.facts["session_id"]))
         asked = {**self._config.asked, "timeout_s": min((t for t in times if t is not None), default=None)}
+        shown, pending = gates.pending(wait.facts)
+        if shown is gates.Shown.NOTICE:
+            # whoever asked may end the turn without this, too
+            asked["policy"] = self._config.policy.model_copy(update={"self_approval": True})
         return RunRequest(
             **asked,
             external_id=wait.external_id,
-            pending=gates.pending(wait.facts),
-            state=json.dumps(wait.facts),
+            pending=pending,
+            state=json.dumps({**wait.facts, "shown": shown}),
         )
 
     # resuming
@@ -136,10 +140,12 @@ class MotusHost:
             facts = gates.facts_of(resume.state)
         except ValueError as error:
             return Reply(Word.REFUSED, str(error))
+        [gate] = resume.run.gates
+        # the gate's own word: a result may be void because its arguments are not those that were approved
+        if gate.status == Outcome.SUPERSEDED and gate.decision:
+            return Reply(Word.LOST, gate.decision.detail)
         results: dict[str, dict[str, dict[str, Any]]] = json.loads(resume.body)
         result = next(result for category in results.values() for result in category.values())
-        if result["outcome"] == "superseded":
-            return Reply(Word.LOST, result.get("message") or result.get("reason"))
         # an earlier try may have got there, and its reply been lost
         moved_on = Word.LOST if resume.tries == 1 else Word.UNKNOWN
         try:
@@ -158,7 +164,7 @@ class MotusHost:
         try:
             reading = await self._client.read(facts["session_id"])
         except Unreadable:
-            if facts["type"] != gates.UNREADABLE:
+            if "hidden" not in facts:
                 return None
             turns = {session.id: session.turns for session in await self._client.sessions()}
             return str(facts["interrupt_id"]) == _unreadable(turns.get(facts["session_id"], -1))
@@ -207,9 +213,14 @@ class MotusHost:
         )
 
 
+def _wait(session_id: str, interrupt_id: str, **said: Any) -> Wait:
+    facts = {"session_id": session_id, "interrupt_id": interrupt_id, **said}
+    return Wait(f"{session_id}/{interrupt_id}", facts, session_id)
+
+
 def _unreadable(turns: int) -> str:
     # by the number of its messages, for a later turn may be unreadable too
-    return f"{gates.UNREADABLE}-{turns}"
+    return f"{UNREADABLE}{turns}"
 
 
 async def _why_gone(
@@ -217,7 +228,7 @@ async def _why_gone(
 ) -> str | None:
     """Why something is not among what waits. ``dark``: the sessions that wait for something that cannot be shown."""
     session_id, _, interrupt_id = external_id.partition("/")
-    if session_id in unread or (session_id in dark and not interrupt_id.startswith(gates.UNREADABLE)):
+    if session_id in unread or (session_id in dark and not interrupt_id.startswith(UNREADABLE)):
         return None  # nobody can tell
     if session_id in alive:
         return "It was answered elsewhere, or the turn ended."

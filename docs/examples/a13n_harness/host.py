@@ -45,6 +45,7 @@ INTERRUPTED = (
     "This was approved and begun, and then the process died: it may have run, in part or wholly. It was not begun"
     " again. Look at how things are before you decide whether to."
 )
+MAY_HAVE_RUN = "What was approved may have run: look before you have it decided again."
 requests_json = TypeAdapter(DeferredToolRequests)
 
 Json = dict[str, Any]
@@ -103,7 +104,8 @@ class Host:
                 return
             if result.status not in ("completed", "suspended"):
                 # what the wait started from stays as it was, for what people decide next
-                self._askgate.refuse(resume, f"The run {result.status}: {result.failure}")
+                why = f"{MAY_HAVE_RUN} The run {result.status}: {result.failure}"
+                self._askgate.refuse(resume, why)
                 return
             next_key = f"{key}-next"
             end = turn(conversation, result, next_key)
