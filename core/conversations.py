@@ -64,10 +64,12 @@ class Said(_Part):
 
 
 class End(_Part):
-    """What is to be told of a turn. ``text`` is the agent's or the host's; ``by``: who stopped it."""
+    """What is to be told of a turn. ``text`` is the agent's or the host's, of which ``cut`` characters are not kept;
+    ``by``: who stopped it."""
 
     kind: Ending
     text: str = ""
+    cut: int = 0
     by: Person | None = None
 
 
@@ -122,10 +124,11 @@ class Conversation(_Part):
 
     ``next`` was said while the end of a turn was being told, and is the next one. ``heard`` are the ts of the last
     messages that were taken, for Slack may bring one again minutes later. ``session`` is the host's id of the
-    conversation; ``drop`` are sessions that are to be ended there. ``before``: how many messages the session had before
-    the turn's own was sent, so that a reading tells whether it got there. ``anew``: the session before this one was
-    lost. ``away_at``: since when the host cannot be reached, or 0. ``told``: how many messages of the turn's end are
-    posted. ``unopened``: what the turn waits for, of which nobody can be asked.
+    conversation; ``drop`` are sessions that are to be ended there. ``came_from`` is the session before this one, if
+    its turn was cancelled. ``before``: how many messages the session had before the turn's own was sent, so that a
+    reading tells whether it got there. ``anew``: the session before this one was lost. ``away_at``: since when the
+    host cannot be reached, or 0. ``told``: how many messages of the turn's end are posted. ``unopened``: what the
+    turn waits for, of which nobody can be asked.
     """
 
     id: str
@@ -140,6 +143,7 @@ class Conversation(_Part):
     next: Said | None = None
     heard: tuple[str, ...] = ()
     session: str = ""
+    came_from: str = ""
     drop: tuple[str, ...] = ()
     anew: bool = False
     before: int | None = None
@@ -191,6 +195,7 @@ class Conversation(_Part):
 
     def ending(self, end: End) -> Self:
         """The conversation with the end of its turn to be told."""
-        end = end.model_copy(update={"text": end.text[:MOST_CHARS]})
+        cut = max(len(end.text) - MOST_CHARS, 0)
+        end = end.model_copy(update={"text": end.text[:MOST_CHARS], "cut": cut})
         change = {"stage": Stage.TELLING, "end": end, "told": 0, "away_at": 0, "unopened": ()}
         return self.model_copy(update=change)

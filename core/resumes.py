@@ -27,7 +27,11 @@ MAX_TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """A settled run that a host has claimed. ``body`` is the frozen JSON text of its results."""
+    """A settled run that a host has claimed. ``body`` is the frozen JSON text of its results.
+
+    ``first``: nobody was handed these results before. ``tries`` begins at one again when a run is put back into its
+    queue.
+    """
 
     run: Run
     lease: str
@@ -36,6 +40,7 @@ class Resume:
     key: str
     state: str | None
     tries: int
+    first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +160,7 @@ class Resumes:
         started = await self._store.handovers.start(run, due.token, body, by=by.model_dump() if by else None)
         if started is None:
             return None
-        frozen, key = started
+        frozen, key, first = started
         fresh, state = await asyncio.gather(self._run(run.id), self._store.read_state(run.id))
         return Resume(
             run=fresh,
@@ -165,6 +170,7 @@ class Resumes:
             key=key,
             state=state,
             tries=due.tries,
+            first=first,
         )
 
     async def take(self, run_id: str, *, lease_s: float) -> Resume | Held | None:

@@ -120,11 +120,17 @@ class Talks:
         def follow(talk: Conversation) -> Conversation | None:
             if talk.session != old:
                 return None
-            talk = talk.model_copy(update={"session": new})
+            talk = talk.model_copy(update={"session": new, "came_from": old})
             return talk.ending(End(kind=Ending.CANCELLED)) if talk.stage is Stage.SENT else talk
 
         if talk := await self.of(host, old):
             await self._change(talk.id, follow, indexed=True)
+
+    async def moved_to(self, host: str, old: str) -> str | None:
+        """The session in which the conversation of this one goes on, if it `moved` there."""
+        talk_id = await self._store.conversations.of(host, old)
+        talk = await self.read(talk_id) if talk_id else None
+        return talk.session or None if talk and talk.came_from == old else None
 
     async def unopened(self, talk: Conversation, item: Unopened) -> None:
         """The turn waits for something that cannot be put to people: it is said in the thread, once."""

@@ -45,20 +45,21 @@ def unopened_message(item: Unopened, block: str) -> Message:
 
 def end_messages(talk: Conversation, end: End) -> list[Message]:
     """How a turn ended, in one or more messages."""
-    messages = _reply(end.text) if end.kind is Ending.REPLY else [_word(end)]
+    messages = _reply(end) if end.kind is Ending.REPLY else [_word(end)]
     if talk.anew and end.kind is not Ending.STOPPED:
         first = messages[0]
         messages[0] = Message((), [context(words.TALK_ANEW), *first.blocks], first.text, first.plain)
     return messages
 
 
-def _reply(text: str) -> list[Message]:
-    parts = reply_parts(text)
+def _reply(end: End) -> list[Message]:
+    parts = reply_parts(end.text)
     if not parts:
         return [_word(End(kind=Ending.SILENT))]
-    if len(parts) > MOST_PARTS:
-        left = sum(len(texts(part)) for part in parts[MOST_PARTS:])
-        parts = [*parts[: MOST_PARTS - 1], [*parts[MOST_PARTS - 1], context(words.talk_cut(left))]]
+    left = end.cut + sum(len(texts(part)) for part in parts[MOST_PARTS:])
+    if left:
+        *whole, last = parts[:MOST_PARTS]
+        parts = [*whole, [*last, context(words.talk_cut(left))]]
     return [Message((), blocks, _notified(blocks), _plain(blocks)) for blocks in parts]
 
 

@@ -108,14 +108,14 @@ class Talking:
             await self._sign(talk, "stuck" if stuck else "waiting", looking=looking)
         elif talk.sign and talk.sign.word in _STARTED:
             await self._sign(talk, "working", looking=looking)
-        elif self._age_ms(talk) >= QUIET_MS or talk.sign:
+        elif self._since_ms(talk.sent_at) >= QUIET_MS or talk.sign:
             load = await talker.load()
             await self._sign(talk, _standing(load), load, looking=looking)
 
     async def _show_behind(self, talk_id: str, *, looking: bool) -> None:
-        """Show that a message is not sent yet."""
+        """Show that a message is not sent yet, unless it was said just now."""
         talk = await self._talks.read(talk_id)
-        if talk and talk.stage is Stage.SAID:
+        if talk and talk.stage is Stage.SAID and self._since_ms(talk.said.at) >= QUIET_MS:
             await self._sign(talk, "behind", looking=looking)
 
     async def _asks(self, talk: Conversation) -> bool:
@@ -138,11 +138,11 @@ class Talking:
             raise TryAgain
         return talk
 
-    def _age_ms(self, talk: Conversation) -> int:
-        return self._engine.store.clock.now_ms() - talk.sent_at
+    def _since_ms(self, at_ms: int) -> int:
+        return self._engine.store.clock.now_ms() - at_ms
 
     def _next_look_ms(self, talk: Conversation) -> int:
-        age_ms = self._age_ms(talk)
+        age_ms = self._since_ms(talk.sent_at)
         return min(max(age_ms // 4, SOONEST_MS), LATEST_MS if age_ms < LONG_MS else SLOW_MS)
 
     async def _drop(self, talk: Conversation, talker: Talker, tries: int) -> None:

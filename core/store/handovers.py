@@ -89,15 +89,16 @@ class Handovers:
 
     async def start(
         self, run: Run, token: str, body: str, *, by: Fields | None = None
-    ) -> tuple[str, str] | None:
-        """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time.
+    ) -> tuple[str, str, bool] | None:
+        """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time, and whether
+        that was this time.
 
         None if the run is gone, or the lease is no longer ours.
         """
         key, fields = f"{run.id}:{run.attempt}", _by(by, "host")
         command = {"token": token, "body": body, "key": key, "fields": fields}
         frozen = await self._store.about_run(lua.START_RESUME, run, command)
-        return (frozen[0], frozen[1]) if frozen else None
+        return (frozen[0], frozen[1], bool(frozen[2])) if frozen else None
 
     async def end(self, run_id: str, host: str, token: str, ending: Ending) -> bool:
         """Say what became of a claimed run. Returns whether the lease was held."""

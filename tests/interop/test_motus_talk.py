@@ -148,6 +148,7 @@ async def test_what_nobody_may_give_is_said_in_the_thread_and_a_card_comes_when_
     await chat.world.ana.click("Approve")  # her own turn she may cancel
     cancelled = ["Approved by @ana", words.TALK_ENDS["cancelled"]]
     await chat.shows(root, *cancelled)
+    chat.world.slack.fail("chat.postMessage", reset_after_accept=True, times=2)
     both = [APPROVAL, {**APPROVAL, "tool_args": {"path": "/tmp/new.log"}}]
     await chat.mention("ana", {"at_once": both}, root["ts"])
     nobody = "approval of delete_file, and nobody may give it: no approver is named besides @ana, who asked"

@@ -146,18 +146,16 @@ class MotusHost:
             return Reply(Word.LOST, gate.decision.detail)
         results: dict[str, dict[str, dict[str, Any]]] = json.loads(resume.body)
         result = next(result for category in results.values() for result in category.values())
-        # an earlier try may have got there, and its reply been lost
-        moved_on = Word.LOST if resume.tries == 1 else Word.UNKNOWN
         try:
             if await self._waits_for(facts) is not False:
-                return await self._say(facts, result, moved_on)
+                return await self._say(facts, result, resume.first)
         except Gone:
-            return Reply(moved_on, "The Motus session is gone.")
+            return _moved_on("The Motus session is gone.", resume.first)
         except MotusError as error:
             return Reply(Word.RETRYABLE, str(error))
         finally:
             self._woken.set()
-        return Reply(moved_on, "The turn no longer waits for this.")
+        return _moved_on("The turn no longer waits for this.", resume.first)
 
     async def _waits_for(self, facts: dict[str, Any]) -> bool | None:
         """Whether the interrupt is open. None: nobody can see, for it may be hidden behind one that is unreadable."""
@@ -170,36 +168,47 @@ class MotusHost:
             return str(facts["interrupt_id"]) == _unreadable(turns.get(facts["session_id"], -1))
         return any(interrupt.id == facts["interrupt_id"] for interrupt in reading.interrupts)
 
-    async def _say(self, facts: dict[str, Any], result: dict[str, Any], moved_on: Word) -> Reply:
+    async def _say(self, facts: dict[str, Any], result: dict[str, Any], first: bool) -> Reply:
         session_id = facts["session_id"]
         try:
             value = gates.value(facts, result, self._config.failures)
         except gates.LeaveIt:
             return Reply(Word.REFUSED, "Nothing was sent to Motus: the turn waits on, until it is cancelled.")
         except gates.CancelTurn:
-            kept = await self._client.cancel_turn(
-                session_id, partial(self._sessions.moved, self.name, session_id)
-            )
+            kept = await self._cancel_turn(session_id)
             return Reply(Word.APPLIED, f"The turn was cancelled; the conversation goes on as session {kept}.")
         try:
             await self._client.resume(session_id, facts["interrupt_id"], value)
         except Gone:
             raise
         except wire.Moved as error:
-            return await self._not_taken(facts, moved_on, f"Motus says: {error}")
+            return await self._not_taken(facts, first, f"Motus says: {error}.")
         except Refused as error:
             return Reply(Word.REFUSED, f"Motus refused the answer: {error}")
         except MotusError as error:
             return await self._unheard(facts, str(error))
         return APPLIED
 
-    async def _not_taken(self, facts: dict[str, Any], moved_on: Word, said: str) -> Reply:
+    async def _cancel_turn(self, session_id: str) -> str:
+        """End the turn and keep the conversation: a session of the same messages takes its place. Returns its id.
+
+        Not under the same id: the turn that dies would mark the session that took its place as failed. It is made
+        before the old one is ended, so that no crash loses the conversation; an earlier try may have got so far.
+        """
+        kept = await self._sessions.moved_to(self.name, session_id)
+        if kept is None:
+            kept = await self._client.create(await self._client.messages(session_id))
+            await self._sessions.moved(self.name, session_id, kept)
+        await self._client.end(session_id)
+        return kept
+
+    async def _not_taken(self, facts: dict[str, Any], first: bool, said: str) -> Reply:
         """The server did not take the answer: because the turn has moved on, if a reading says so too."""
         for number in range(READINGS):
             if number:
                 await asyncio.sleep(REREAD_S)
             if not await self._waits_for(facts):
-                return Reply(moved_on, said)
+                return _moved_on(said, first)
         return Reply(Word.RETRYABLE, said)
 
     async def _unheard(self, facts: dict[str, Any], error: str) -> Reply:
@@ -211,6 +220,15 @@ class MotusHost:
             Word.UNKNOWN,
             f"Whether Motus took this answer nobody can tell: {error}, and the turn no longer waits for it.",
         )
+
+
+def _moved_on(why: str, first: bool) -> Reply:
+    """The turn has moved on. Unless this is the ``first`` try, it may have been by one of ours whose reply was lost."""
+    if first:
+        return Reply(Word.LOST, why)
+    return Reply(
+        Word.UNKNOWN, f"{why} An earlier try may have got there: whose answer counted nobody can tell."
+    )
 
 
 def _wait(session_id: str, interrupt_id: str, **said: Any) -> Wait:

@@ -45,11 +45,12 @@ class MotusTalker:
             return len(await self._client.messages(session))
 
     async def say(self, session: str, text: str) -> bool:
-        await self._turns.begins(session)
+        does_not_begin = await self._turns.begins(session)
         try:
             with _meant():
                 await self._client.send(session, text)
         except _UnderWay:
+            await does_not_begin()
             return False
         return True
 
