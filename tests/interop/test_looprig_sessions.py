@@ -95,7 +95,7 @@ async def test_a_session_that_is_not_live_is_asked_more_and_more_seldom_and_told
             await found(1)
             await listed(looprig, 15)
     # 1.5 s and more: every 0.05 s it would be thirty times
-    assert all(2 <= looprig.times("GET events", session) <= 8 for session in old)
+    assert all(2 <= looprig.times("GET events", session) <= 12 for session in old)
     told = [log["session"] for log in logs if log["event"].startswith("looprig.")]
     assert sorted(told) == sorted(session.id for session in old)
 
@@ -126,6 +126,9 @@ async def test_a_session_that_is_gone_from_the_list_keeps_its_cards(
         await listed(looprig, 3)
         looprig.session().open(ask_user("Another's?"))
         await found(2)
+        asked = looprig.times("GET events", session)
+        await listed(looprig, 10)
+        assert looprig.times("GET events", session) == asked
         looprig.sessions[session.id] = session
         session.restore()
         await found(1, RunStatus.LOST)
@@ -246,7 +249,7 @@ async def test_a_permission_is_held_back_for_the_request_that_follows_it(
 
 
 async def test_an_event_that_cannot_be_read_does_not_hide_those_behind_it(
-    engine: ResumeEngine, looprig: Looprig, found: Found, monkeypatch: pytest.MonkeyPatch
+    engine: ResumeEngine, looprig: Looprig, found: Found
 ) -> None:
     session = looprig.session()
     session.journal += [{}, {"type": "GateOpened", "gate": 7}]
@@ -345,6 +348,16 @@ async def test_a_session_that_answers_badly_hides_none_behind_it_and_is_told_of_
             assert desk.problem is None
     told = [log["error"] for log in logs if log["event"] == "looprig.session_away"]
     assert told == ["it answered 502 without JSON"]
+
+
+async def test_operators_read_that_none_of_a_factory_s_sessions_can_be_read(
+    engine: ResumeEngine, looprig: Looprig
+) -> None:
+    for _ in range(3):
+        looprig.session()
+    looprig.faults["GET gates"] = [refused(web.HTTPServiceUnavailable, "unavailable") for _ in range(30)]
+    async with served(engine, looprig, "factory") as desk:
+        await eventually(lambda: desk.problem == "it answered 503 unavailable")
 
 
 @BOTH
