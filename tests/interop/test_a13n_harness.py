@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(600)
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "a13n_harness"
 SECRET = "host-secret-0123456789"
 FOCUSED = {"answers": {"Which scope?": "Focused"}}
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 class Program:
@@ -186,6 +186,18 @@ async def test_a_conversation_that_waits_takes_no_turn_and_shows_what_was_said(
     await program.ok("work", "--once")
     assert json.loads(await program.ok("show", "one")) == program.heard("one")
     await program.ok("say", "one", "ask again")
+    assert (await waiting(engine)).doc.external_id == "one"
+
+
+@pytest.mark.slow
+async def test_what_cannot_be_put_to_people_is_told_to_the_model_and_holds_up_nothing(
+    engine: ResumeEngine, program: Program
+) -> None:
+    said = await program.ok("say", "one", "ask", ASKGATE_APPROVERS="ben")
+    assert "approvers" in said
+    assert ["approvers" in text for text, _ in program.heard("one")] == [True, True]
+    assert program.deployments == []
+    await program.ok("say", "one", "ask")
     assert (await waiting(engine)).doc.external_id == "one"
 
 
