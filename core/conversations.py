@@ -16,6 +16,7 @@ MOST_CHARS: Final = 200_000
 
 TITLE_CHARS: Final = 120
 MOST_HEARD: Final = 50
+MOST_UNOPENED: Final = 50
 
 ID: Final = rf"{TEAM}:{CHANNEL}(?:-\d{{1,12}}\.\d{{6}})?"
 """A conversation's id: its workspace and channel, and the ts of its thread unless it is a direct message."""
@@ -63,11 +64,33 @@ class Said(_Part):
 
 
 class End(_Part):
-    """What is to be told of a turn. ``text`` is the agent's or the host's; ``by``: who stopped it."""
+    """What is to be told of a turn. ``text`` is the agent's or the host's, of which ``cut`` characters are not kept;
+    ``by``: who stopped it."""
 
     kind: Ending
     text: str = ""
+    cut: int = 0
     by: Person | None = None
+
+
+class Unopened(_Part):
+    """Something that the turn waits for and that cannot be put to people. ``what`` is the host's id of it.
+
+    With a ``tool`` it is the approval of its call, which nobody may give: that takes ``need`` people, and if there is
+    a ``besides``, others than the one who asked. Else ``why`` says what is wrong with it. ``told``: it is said in the
+    thread.
+    """
+
+    what: str
+    why: str = ""
+    tool: str = ""
+    need: int = 1
+    besides: Person | None = None
+    told: bool = False
+
+    def says_the_same(self, other: Unopened) -> bool:
+        """Whether there is nothing more to be told of this one than of the other."""
+        return self.model_copy(update={"what": other.what, "told": other.told}) == other
 
 
 class Sign(_Part):
@@ -101,10 +124,11 @@ class Conversation(_Part):
 
     ``next`` was said while the end of a turn was being told, and is the next one. ``heard`` are the ts of the last
     messages that were taken, for Slack may bring one again minutes later. ``session`` is the host's id of the
-    conversation; ``drop`` are sessions that are to be ended there. ``before``: how many messages the session had before
-    the turn's own was sent, so that a reading tells whether it got there. ``anew``: the session before this one was
-    lost. ``away_at``: since when the host cannot be reached, or 0. ``told``: how many messages of the turn's end are
-    posted.
+    conversation; ``drop`` are sessions that are to be ended there. ``came_from`` is the session before this one, if
+    its turn was cancelled. ``before``: how many messages the session had before the turn's own was sent, so that a
+    reading tells whether it got there. ``anew``: the session before this one was lost. ``away_at``: since when the
+    host cannot be reached, or 0. ``told``: how many messages of the turn's end are posted. ``unopened``: what the
+    turn waits for, of which nobody can be asked.
     """
 
     id: str
@@ -119,12 +143,14 @@ class Conversation(_Part):
     next: Said | None = None
     heard: tuple[str, ...] = ()
     session: str = ""
+    came_from: str = ""
     drop: tuple[str, ...] = ()
     anew: bool = False
     before: int | None = None
     sent_at: int = 0
     away_at: int = 0
     sign: Sign | None = None
+    unopened: tuple[Unopened, ...] = ()
     end: End | None = None
     told: int = 0
     rev: int = Field(0, exclude=True)
@@ -133,6 +159,11 @@ class Conversation(_Part):
     def place(self) -> Place:
         """Where the turn's messages and cards go."""
         return Place(channel=self.channel, thread_ts=self.said.thread_ts or None, team=self.team)
+
+    @property
+    def direct(self) -> bool:
+        """Whether it is held in a direct message, where nobody else is."""
+        return self.id == f"{self.team}:{self.channel}"
 
     @property
     def alive(self) -> bool:
@@ -146,13 +177,15 @@ class Conversation(_Part):
         """The conversation with a turn that is to be sent; without a session it begins there."""
         change: dict[str, object] = {"said": said, "next": None, "turn": self.turn + 1, "stage": Stage.SAID}
         change |= {"before": None, "sent_at": 0, "away_at": 0, "end": None, "told": 0, "anew": False}
+        change |= {"unopened": ()}
         if not self.session:
             change |= {"by": said.by, "title": title_of(said)}
         return self.model_copy(update=change)
 
     def over(self) -> Self:
         """The conversation with its turn told to the end: idle, or with the next turn."""
-        idle = self.model_copy(update={"stage": Stage.IDLE, "end": None, "before": None, "sign": None})
+        change = {"stage": Stage.IDLE, "end": None, "before": None, "sign": None, "unopened": ()}
+        idle = self.model_copy(update=change)
         return idle.saying(idle.next) if idle.next else idle
 
     def without_session(self) -> Self:
@@ -162,5 +195,7 @@ class Conversation(_Part):
 
     def ending(self, end: End) -> Self:
         """The conversation with the end of its turn to be told."""
-        end = end.model_copy(update={"text": end.text[:MOST_CHARS]})
-        return self.model_copy(update={"stage": Stage.TELLING, "end": end, "told": 0, "away_at": 0})
+        cut = max(len(end.text) - MOST_CHARS, 0)
+        end = end.model_copy(update={"text": end.text[:MOST_CHARS], "cut": cut})
+        change = {"stage": Stage.TELLING, "end": end, "told": 0, "away_at": 0, "unopened": ()}
+        return self.model_copy(update=change)

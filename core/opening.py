@@ -10,7 +10,7 @@ from core.errors import NobodyMayDecide, NoPlace
 from core.gates import Action, GateDoc, Kind
 from core.ids import gate_id
 from core.places import Place
-from core.policy import Policy, PolicyRequest, can_be_decided
+from core.policy import Person, Policy, PolicyRequest, can_be_decided
 from core.questions import AskUserQuestion
 from core.requests import (
     ApprovalRequest,
@@ -144,15 +144,20 @@ def check_decidable(
     requester = doc.requester if approval else None
     need = policy.quorum if approval else 1
     channel = bool(doc.place and doc.place.channel)
-    if not can_be_decided(
-        policy, requester=requester, admins=admins, quorum=need, home=home, channel=channel
-    ):
+
+    def enough(requester: Person | None) -> bool:
+        return can_be_decided(
+            policy, requester=requester, admins=admins, quorum=need, home=home, channel=channel
+        )
+
+    if not enough(requester):
         who = "approvers" if approval else "responders"
         besides = " besides the requester" if requester and not policy.self_approval else ""
         or_admins = ", or set ASKGATE_ADMINS" if approval else ""
         raise NobodyMayDecide(
             f"Nobody could ever decide {gate.tool_call_id!r}: "
-            f"name at least {need} {who}{besides} in the policy{or_admins}."
+            f"name at least {need} {who}{besides} in the policy{or_admins}.",
+            extra={"gate": gate, "need": need, "besides": requester if enough(None) else None},
         )
 
 

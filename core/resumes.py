@@ -27,7 +27,11 @@ MAX_TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """A settled run that a host has claimed. ``body`` is the frozen JSON text of its results."""
+    """A settled run that a host has claimed. ``body`` is the frozen JSON text of its results.
+
+    ``first``: nobody was handed these results before. ``tries`` begins at one again when a run is put back into its
+    queue.
+    """
 
     run: Run
     lease: str
@@ -36,6 +40,7 @@ class Resume:
     key: str
     state: str | None
     tries: int
+    first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +160,7 @@ class Resumes:
         started = await self._store.handovers.start(run, due.token, body, by=by.model_dump() if by else None)
         if started is None:
             return None
-        frozen, key = started
+        frozen, key, first = started
         fresh, state = await asyncio.gather(self._run(run.id), self._store.read_state(run.id))
         return Resume(
             run=fresh,
@@ -165,6 +170,7 @@ class Resumes:
             key=key,
             state=state,
             tries=due.tries,
+            first=first,
         )
 
     async def take(self, run_id: str, *, lease_s: float) -> Resume | Held | None:
@@ -179,12 +185,21 @@ class Resumes:
         due = Due(partition_of(run_id, self._store.partitions), run_id, taken.number, token)
         return await self._start(taken.host, due, lease_until, None)
 
-    async def ack(self, run_id: str, lease: str, *, by: Actor, follow_in_s: float | None = None) -> Run:
+    async def ack(
+        self,
+        run_id: str,
+        lease: str,
+        *,
+        by: Actor,
+        note: str | None = None,
+        follow_in_s: float | None = None,
+    ) -> Run:
         """The host has taken the run up. Saying it again is fine. Raises LeaseLost.
 
-        ``follow_in_s``: in so many seconds the agenda's `follow:<run>` looks what came of it.
+        ``note`` stands in the audit. ``follow_in_s``: in so many seconds the agenda's `follow:<run>` looks what came of
+        it.
         """
-        ending = Ending(RunStatus.RESUMED, by.model_dump(), follow_at=self._at(follow_in_s))
+        ending = Ending(RunStatus.RESUMED, by.model_dump(), note=note, follow_at=self._at(follow_in_s))
         return await self.end(run_id, lease, ending)
 
     def _at(self, in_s: float | None) -> int | None:

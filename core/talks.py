@@ -6,7 +6,17 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Final
 
-from core.conversations import Conversation, End, Ending, Said, Stage, Where, title_of
+from core.conversations import (
+    MOST_UNOPENED,
+    Conversation,
+    End,
+    Ending,
+    Said,
+    Stage,
+    Unopened,
+    Where,
+    title_of,
+)
 from core.store.met import Met
 from core.store.store import Store
 
@@ -110,11 +120,38 @@ class Talks:
         def follow(talk: Conversation) -> Conversation | None:
             if talk.session != old:
                 return None
-            talk = talk.model_copy(update={"session": new})
+            talk = talk.model_copy(update={"session": new, "came_from": old})
             return talk.ending(End(kind=Ending.CANCELLED)) if talk.stage is Stage.SENT else talk
 
         if talk := await self.of(host, old):
             await self._change(talk.id, follow, indexed=True)
+
+    async def moved_to(self, host: str, old: str) -> str | None:
+        """The session in which the conversation of this one goes on, if it `moved` there."""
+        talk_id = await self._store.conversations.of(host, old)
+        talk = await self.read(talk_id) if talk_id else None
+        return talk.session or None if talk and talk.came_from == old else None
+
+    async def unopened(self, talk: Conversation, item: Unopened) -> None:
+        """The turn waits for something that cannot be put to people: it is said in the thread, once."""
+
+        def noted(fresh: Conversation) -> Conversation | None:
+            known = any(other.what == item.what for other in fresh.unopened)
+            if fresh.session != talk.session or known or len(fresh.unopened) >= MOST_UNOPENED:
+                return None
+            return fresh.model_copy(update={"unopened": (*fresh.unopened, item)})
+
+        await self._change(talk.id, noted)
+
+    async def opened(self, talk: Conversation, what: str) -> None:
+        """Something that the turn waits for was put to people, whatever was said of it before."""
+
+        def without(fresh: Conversation) -> Conversation | None:
+            left = tuple(item for item in fresh.unopened if item.what != what)
+            return None if left == fresh.unopened else fresh.model_copy(update={"unopened": left})
+
+        if any(item.what == what for item in talk.unopened):
+            await self._change(talk.id, without)
 
     async def began(self, host: str, session: str, at_ms: int, *, kept_ms: int) -> None:
         """A turn of a host's session began, not before ``at_ms``; this is remembered for ``kept_ms``."""

@@ -11,8 +11,8 @@ from bot.cards.blocks import Block, button, code, context, header, line, markup,
 from bot.cards.blocks import person as named
 from bot.cards.card import Message
 from bot.cards.markdown import reply_parts, texts
-from bot.cards.text import cut, escape, glance, mention, shown
-from core.conversations import Conversation, End, Ending
+from bot.cards.text import cut, escape, glance, inert, mention, shown
+from core.conversations import Conversation, End, Ending, Unopened
 from core.policy import Person
 
 STOP: Final = "talk_stop"
@@ -33,22 +33,33 @@ def sign_message(word: str, turns: int = 0, workers: int = 0) -> Message:
     return Message((), [context(text)], text)
 
 
+def unopened_message(item: Unopened, block: str) -> Message:
+    """What the agent waits for, why nobody can be asked, and what to do. ``block`` is the host's name."""
+    if item.tool:
+        besides = mention(item.besides) if item.besides else ""
+        text = words.talk_nobody(inert(item.tool, TEXT_BYTES), besides, item.need, block)
+    else:
+        text = words.talk_unopened(inert(item.why, ERROR_BYTES))
+    return Message((), [markup(text)], text, text)
+
+
 def end_messages(talk: Conversation, end: End) -> list[Message]:
     """How a turn ended, in one or more messages."""
-    messages = _reply(end.text) if end.kind is Ending.REPLY else [_word(end)]
+    messages = _reply(end) if end.kind is Ending.REPLY else [_word(end)]
     if talk.anew and end.kind is not Ending.STOPPED:
         first = messages[0]
         messages[0] = Message((), [context(words.TALK_ANEW), *first.blocks], first.text, first.plain)
     return messages
 
 
-def _reply(text: str) -> list[Message]:
-    parts = reply_parts(text)
+def _reply(end: End) -> list[Message]:
+    parts = reply_parts(end.text)
     if not parts:
         return [_word(End(kind=Ending.SILENT))]
-    if len(parts) > MOST_PARTS:
-        left = sum(len(texts(part)) for part in parts[MOST_PARTS:])
-        parts = [*parts[: MOST_PARTS - 1], [*parts[MOST_PARTS - 1], context(words.talk_cut(left))]]
+    left = end.cut + sum(len(texts(part)) for part in parts[MOST_PARTS:])
+    if left:
+        *whole, last = parts[:MOST_PARTS]
+        parts = [*whole, [*last, context(words.talk_cut(left))]]
     return [Message((), blocks, _notified(blocks), _plain(blocks)) for blocks in parts]
 
 

@@ -25,6 +25,9 @@ class Nothing:
     async def moved(self, host: str, old: str, new: str) -> None:
         return
 
+    async def moved_to(self, host: str, old: str) -> str | None:
+        return None
+
     async def began(self, host: str, session: str, at_ms: int, *, kept_ms: int) -> None:
         return
 

@@ -104,8 +104,7 @@ class Talk:
         taken, talk = await self._engine.talks.say(where, host, what, anew=anew)
         if taken is not Word.BUSY:
             return None
-        waiting = talk.sign is not None and talk.sign.word == "waiting"
-        return words.TALK_BUSY_WAITING if waiting else words.TALK_BUSY
+        return words.TALK_BUSY[talk.sign.word if talk.sign and talk.sign.word in words.TALK_BUSY else ""]
 
     async def _stopped(self, talk_id: str, by: Person, ts: str = "") -> str | None:
         """End a conversation; all see that in its thread. Returns why it was not ended."""
@@ -123,6 +122,13 @@ class Talk:
                 return words.talk_not_yours(mention(talk.by))
         done = await self._engine.talks.stop(talk_id, End(kind=Ending.STOPPED, by=by), ts=ts)
         return None if done else words.TALK_NOTHING
+
+    async def _is_admin(self, person: Person) -> bool:
+        try:
+            await self._check_admin(person)
+        except NotAllowed:  # also who cannot be verified now: the click on a choice would say so
+            return False
+        return True
 
     async def _check_admin(self, by: Person) -> None:
         engine = self._engine
@@ -165,13 +171,15 @@ class Talk:
         return words.TALK_BEGUN
 
     async def stop(self, person: Person, channel: str, team: str) -> Page | str:
-        """End the one conversation here that somebody began, or let them choose."""
-        mine = [talk for talk in await self._engine.talks.here(team, channel) if talk.by == person]
-        if not mine:
+        """End the one conversation here that somebody began, or let them choose; admins choose among all."""
+        here = await self._engine.talks.here(team, channel)
+        if any(talk.by != person for talk in here) and not await self._is_admin(person):
+            here = [talk for talk in here if talk.by == person]
+        if not here:
             return words.TALK_NOTHING
-        if len(mine) > 1:
-            return _choice(mine)
-        return await self._stopped(mine[0].id, person) or words.TALK_ENDED
+        if len(here) > 1 or here[0].by != person:
+            return _choice(here)
+        return await self._stopped(here[0].id, person) or words.TALK_ENDED
 
     async def clicked(self, ack: AsyncAck, body: dict[str, Any], respond: AsyncRespond) -> None:
         """End the conversation that was chosen."""

@@ -6,15 +6,16 @@ from typing import Any, Final
 
 import structlog
 
-from bot.cards.talk import end_messages, sign_message
+from bot.cards.talk import end_messages, sign_message, unopened_message
 from bot.slack.client import Slack
 from bot.slack.errors import SlackBusy, SlackGone, SlackRefused, again
 from core.agenda import TryAgain
-from core.conversations import Conversation, End, Sign, Stage
+from core.conversations import Conversation, End, Sign, Stage, Unopened
 from core.engine import ResumeEngine
 from core.hosts.base import HostAway, Load, Standing, Talker
 from core.hosts.desks import ELSEWHERE_MS, Desks
-from core.hosts.turns import Turns
+from core.hosts.turns import Behind, Turns
+from core.store.indexes import thread_name
 from core.talks import Stale
 
 QUIET_MS: Final = 1_500
@@ -25,7 +26,7 @@ LONG_MS: Final = 600_000
 DROP_TRIES: Final = 12
 """How often it is tried to end a session that nobody needs, until the host's own clean-up is left to do it."""
 
-_STARTED: Final = ("working", "waiting")
+_STARTED: Final = ("working", "waiting", "stuck")
 """The words for a turn that has a worker, which it keeps to its end."""
 
 log = structlog.get_logger(__name__)
@@ -59,6 +60,7 @@ class Talking:
 
     async def _go_on(self, talk: Conversation, talker: Talker, tries: int) -> None:
         looking = tries > 1
+        talk = await self._tell_unopened(talk, looking=looking)
         if talk.stage in (Stage.SAID, Stage.SENT):
             try:
                 talk = await self._turn(talk, talker, looking=looking)
@@ -87,7 +89,11 @@ class Talking:
         if talk.stage is Stage.SAID:
             if talk.drop:
                 talk = await self._turns.drop(talk, talker)
-            talk = await self._turns.send(talk, talker)
+            try:
+                talk = await self._turns.send(talk, talker)
+            except Behind:
+                await self._show_behind(talk.id, looking=looking)
+                raise
         if talk.stage is Stage.SENT:
             talk, standing = await self._turns.look(talk, talker)
             if talk.stage is Stage.SENT:
@@ -98,12 +104,28 @@ class Talking:
     async def _show(self, talk: Conversation, standing: Standing, talker: Talker, *, looking: bool) -> None:
         """Show how the turn stands, unless it has just begun."""
         if standing is Standing.WAITING:
-            await self._sign(talk, "waiting", looking=looking)
+            stuck = talk.unopened and not await self._asks(talk)
+            await self._sign(talk, "stuck" if stuck else "waiting", looking=looking)
         elif talk.sign and talk.sign.word in _STARTED:
             await self._sign(talk, "working", looking=looking)
-        elif self._age_ms(talk) >= QUIET_MS or talk.sign:
+        elif self._since_ms(talk.sent_at) >= QUIET_MS or talk.sign:
             load = await talker.load()
             await self._sign(talk, _standing(load), load, looking=looking)
+
+    async def _show_behind(self, talk_id: str, *, looking: bool) -> None:
+        """Show that a message is not sent yet, unless it was said just now."""
+        talk = await self._talks.read(talk_id)
+        if talk and talk.stage is Stage.SAID and self._since_ms(talk.said.at) >= QUIET_MS:
+            await self._sign(talk, "behind", looking=looking)
+
+    async def _asks(self, talk: Conversation) -> bool:
+        """Whether a card of the agent's is open there."""
+        place = talk.place
+        index = thread_name(talk.channel, place.thread_ts) if place.thread_ts else f"channel:{talk.channel}"
+        async for _, run, _ in self._engine.gates(only_open=True, names=[index]):
+            if run.doc.host == talk.host:
+                return True
+        return False
 
     async def _away(self, talk_id: str, *, looking: bool) -> Conversation:
         """The conversation with its turn given up, if the host is away too long. Raises TryAgain while it is not."""
@@ -116,11 +138,11 @@ class Talking:
             raise TryAgain
         return talk
 
-    def _age_ms(self, talk: Conversation) -> int:
-        return self._engine.store.clock.now_ms() - talk.sent_at
+    def _since_ms(self, at_ms: int) -> int:
+        return self._engine.store.clock.now_ms() - at_ms
 
     def _next_look_ms(self, talk: Conversation) -> int:
-        age_ms = self._age_ms(talk)
+        age_ms = self._since_ms(talk.sent_at)
         return min(max(age_ms // 4, SOONEST_MS), LATEST_MS if age_ms < LONG_MS else SLOW_MS)
 
     async def _drop(self, talk: Conversation, talker: Talker, tries: int) -> None:
@@ -161,6 +183,29 @@ class Talking:
             if posted:
                 await self._take_away(talk, posted)
             raise
+
+    async def _tell_unopened(self, talk: Conversation, *, looking: bool) -> Conversation:
+        """Say what the turn waits for and nobody can be asked, each once."""
+        for item in talk.unopened:
+            if item.told:
+                continue
+            if not any(other.told and other.says_the_same(item) for other in talk.unopened):
+                await self._post_unopened(talk, item, looking=looking)
+            told = item.model_copy(update={"told": True})
+            items = tuple(told if other == item else other for other in talk.unopened)
+            talk = await self._talks.put(talk.model_copy(update={"unopened": items}))
+        return talk
+
+    async def _post_unopened(self, talk: Conversation, item: Unopened, *, looking: bool) -> None:
+        payload = {"talk": talk.id, "turn": talk.turn, "unopened": item.what}
+        if looking and await self._find(talk, payload):
+            return
+        shown = item.model_copy(update={"tool": self._engine.redaction.text(item.tool)})
+        message = unopened_message(shown, talk.host)
+        try:
+            await self._slack.post(talk.channel, message, thread_ts=talk.place.thread_ts, payload=payload)
+        except (SlackRefused, SlackGone) as refused:
+            log.error("talk.not_told", talk=talk.id, code=refused.code)
 
     async def _told(self, talk: Conversation, *, looking: bool) -> Conversation:
         """Post how the turn ended, each message once, then take away the one that showed how it stood."""

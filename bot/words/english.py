@@ -718,7 +718,9 @@ def chosen(text: str) -> str:
 TALK_SIGNS: Final[Mapping[str, str]] = {
     "working": "⏳ The agent is working on it.",
     "taken": "⏳ The agent's server has the message. It has much to do, so this may have to wait for its turn.",
+    "behind": "⏳ The agent is busy with what it was told elsewhere. Your message is sent when it has ended that.",
     "waiting": "❓ The agent waits for an answer to what it asks here.",
+    "stuck": "⛔ The agent waits for what nobody here can give it. This thread says what that is, and what to do.",
     "away": "⚠️ The agent's server cannot be reached. I keep trying for 15 minutes.",
 }
 
@@ -749,13 +751,14 @@ TALK_ANEW: Final = (
 )
 TALK_REPLIED: Final = "The agent has replied."
 TALK_OPENING: Final = "says to the agent:"
-TALK_BUSY: Final = (
-    "Not sent: the agent is still busy with what was said before. Say it again when it has replied, or write "
-    "`stop` in the same way to end the conversation."
-)
-TALK_BUSY_WAITING: Final = (
-    "Not sent: the agent waits for an answer to what it asks here. Answer on the card, then say this again."
-)
+TALK_BUSY: Final[Mapping[str, str]] = {
+    "": "Not sent: the agent is still busy with what was said before. Say it again when it has replied, or write "
+    "`stop` in the same way to end the conversation.",
+    "waiting": "Not sent: the agent waits for an answer to what it asks here. Answer on the card, then say this "
+    "again.",
+    "stuck": "Not sent: the agent waits for what nobody here can give it. The thread says what to do; or write "
+    "`stop` in the same way to end the conversation.",
+}
 TALK_NOTHING: Final = "There is no conversation with an agent here that you could stop."
 TALK_ENDED: Final = "The conversation is ended."
 TALK_WHICH: Final = "Which conversation do you want to end?"
@@ -765,6 +768,31 @@ TALK_NO_AGENT: Final = "No agent can be talked with here."
 TALK_NEW_WHAT: Final = "Say what it is about: `/gates new Please look at the failing build`"
 TALK_NOT_HERE: Final = "I cannot write in this conversation. Invite me to it, or begin in another one."
 TALK_BEGUN: Final = "The conversation has begun: the agent replies below your message."
+
+
+def talk_nobody(tool: str, besides: str, need: int, block: str) -> str:
+    """Nobody may approve a call. ``besides``: who asked for it and so may not, or empty; both as markup."""
+    if besides:
+        why = (
+            f"no approver is named besides {besides}, who asked for this"
+            if need == 1
+            else f"it takes {need} approvers besides {besides}, who asked for this, and fewer are named"
+        )
+        mend = f"name more `approvers` in the block `{block}`, or set `self_approval = true` there"
+    else:
+        why = "no approver is named" if need == 1 else f"it takes {need} approvers, and fewer are named"
+        mend = f"name more `approvers` in the block `{block}`"
+    return (
+        f"⛔ The agent waits for approval of {tool}, and nobody may give it: {why}. "
+        f"Whoever runs askgate can {mend}. `/gates stop` ends the turn."
+    )
+
+
+def talk_unopened(why: str) -> str:
+    """What the agent waits for cannot be put to anybody; ``why`` as markup."""
+    return (
+        f"⛔ The agent waits for something that nobody can be asked here: {why}. `/gates stop` ends the turn."
+    )
 
 
 def talk_not_yours(who: str) -> str:

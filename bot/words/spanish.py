@@ -734,7 +734,9 @@ def chosen(text: str) -> str:
 TALK_SIGNS: Final[Mapping[str, str]] = {
     "working": "⏳ El agente está trabajando en ello.",
     "taken": "⏳ El servidor del agente tiene el mensaje. Tiene mucho que hacer: puede que este tenga que esperar.",
+    "behind": "⏳ El agente está ocupado con lo que se le dijo en otro lugar. Tu mensaje se envía cuando termine eso.",
     "waiting": "❓ El agente espera una respuesta a lo que pregunta aquí.",
+    "stuck": "⛔ El agente espera algo que aquí nadie le puede dar. Este hilo dice qué es y qué hacer.",
     "away": "⚠️ No se puede contactar con el servidor del agente. Sigo intentándolo durante 15 minutos.",
 }
 
@@ -766,14 +768,14 @@ TALK_ANEW: Final = (
 )
 TALK_REPLIED: Final = "El agente ha respondido."
 TALK_OPENING: Final = "dice al agente:"
-TALK_BUSY: Final = (
-    "No enviado: el agente sigue ocupado con lo que se dijo antes. Escríbelo otra vez cuando haya respondido, o "
-    "escribe `stop` del mismo modo para terminar la conversación."
-)
-TALK_BUSY_WAITING: Final = (
-    "No enviado: el agente espera una respuesta a lo que pregunta aquí. Responde en la tarjeta y escríbelo otra "
-    "vez."
-)
+TALK_BUSY: Final[Mapping[str, str]] = {
+    "": "No enviado: el agente sigue ocupado con lo que se dijo antes. Escríbelo otra vez cuando haya respondido, o "
+    "escribe `stop` del mismo modo para terminar la conversación.",
+    "waiting": "No enviado: el agente espera una respuesta a lo que pregunta aquí. Responde en la tarjeta y "
+    "escríbelo otra vez.",
+    "stuck": "No enviado: el agente espera algo que aquí nadie le puede dar. El hilo dice qué hacer; o escribe "
+    "`stop` del mismo modo para terminar la conversación.",
+}
 TALK_NOTHING: Final = "Aquí no hay ninguna conversación con un agente que puedas terminar."
 TALK_ENDED: Final = "La conversación ha terminado."
 TALK_WHICH: Final = "¿Qué conversación quieres terminar?"
@@ -783,6 +785,29 @@ TALK_NO_AGENT: Final = "Aquí no se puede hablar con ningún agente."
 TALK_NEW_WHAT: Final = "Di de qué se trata: `/gates new Mira por favor el build que falla`"
 TALK_NOT_HERE: Final = "No puedo escribir en esta conversación. Invítame, o empieza en otra."
 TALK_BEGUN: Final = "La conversación ha empezado: el agente responde debajo de tu mensaje."
+
+
+def talk_nobody(tool: str, besides: str, need: int, block: str) -> str:
+    """Nobody may approve a call. ``besides``: who asked for it and so may not, or empty; both as markup."""
+    if besides:
+        why = (
+            f"no hay nadie nombrado aparte de {besides}, que lo pidió"
+            if need == 1
+            else f"hacen falta {need} personas aparte de {besides}, que lo pidió, y hay menos"
+        )
+        mend = f"añadir `approvers` en el bloque `{block}`, o poner `self_approval = true`"
+    else:
+        why = "no hay nadie nombrado" if need == 1 else f"hacen falta {need} personas, y hay menos"
+        mend = f"añadir `approvers` en el bloque `{block}`"
+    return (
+        f"⛔ El agente espera que se apruebe {tool}, y nadie puede hacerlo: {why}. "
+        f"Quien administra askgate puede {mend}. `/gates stop` termina el turno."
+    )
+
+
+def talk_unopened(why: str) -> str:
+    """What the agent waits for cannot be put to anybody; ``why`` as markup."""
+    return f"⛔ El agente espera algo que aquí no se puede preguntar a nadie: {why}. `/gates stop` termina el turno."
 
 
 def talk_not_yours(who: str) -> str:

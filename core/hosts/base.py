@@ -163,6 +163,10 @@ class Sessions(Protocol):
         """A conversation goes on in another session."""
         ...
 
+    async def moved_to(self, host: str, old: str) -> str | None:
+        """The session in which the conversation of this one goes on; None if it never `moved`."""
+        ...
+
     async def began(self, host: str, session: str, at_ms: int, *, kept_ms: int) -> None:
         """A turn began, not before ``at_ms``; this is remembered for ``kept_ms``."""
         ...

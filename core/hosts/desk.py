@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 import structlog
 
 from core.agenda import TryAgain
-from core.conversations import title_of
+from core.conversations import Conversation, title_of
 from core.engine import ResumeEngine
 from core.errors import LeaseLost, NotFailed, StoreUnavailable
 from core.gates import Outcome
@@ -29,7 +29,7 @@ from core.hosts.base import (
     Wait,
     Word,
 )
-from core.hosts.troubled import where, why_away, why_unopened
+from core.hosts.troubled import unopened, where, why_away, why_unopened
 from core.ids import new_token
 from core.policy import Key
 from core.requests import RunRequest
@@ -129,24 +129,22 @@ class Desk:
 
     async def open(self, wait: Wait) -> None:
         """Put to people what the host waits for, once. Raises StoreUnavailable."""
+        talks, what = self._engine.talks, wait.external_id
+        talk = await talks.of(self._host.name, wait.session) if self.talker and wait.session else None
         try:
-            request = await self._in_conversation(self._host.describe(wait), wait.session)
-            run = await self._adopt(request, wait.external_id)
+            request = self._host.describe(wait)
+            run = await self._adopt(_in_conversation(request, talk) if talk else request, what)
         except StoreUnavailable:
             raise
         except Exception as error:  # noqa: BLE001  # an agent may send anything, and the others are to be opened
-            await self._tell_once(wait.external_id, why_unopened(error))
+            await self._tell_once(what, why_unopened(error))
+            if talk:
+                await talks.unopened(talk, unopened(what, error))
             return
-        self._unopened.pop(wait.external_id, None)
-        self._opened[wait.external_id] = run.id
-
-    async def _in_conversation(self, request: RunRequest, session: str) -> RunRequest:
-        """What is asked in a conversation stands in its thread, about and for who said what the turn is about."""
-        talk = await self._engine.talks.of(self._host.name, session) if self.talker and session else None
-        if talk is None:
-            return request
-        about = {"place": talk.place, "requester": talk.said.by, "title": title_of(talk.said)}
-        return request.model_copy(update=about)
+        self._unopened.pop(what, None)
+        self._opened[what] = run.id
+        if talk:
+            await talks.opened(talk, what)
 
     async def _adopt(self, request: RunRequest, external_id: str) -> Run:
         """The run of a wait; another one if it was taken for gone, and yet is there."""
@@ -184,9 +182,9 @@ class Desk:
             return external_id.startswith(present.prefix) and external_id not in present.external_ids
 
         gone = [external_id for external_id in self._opened if missing(external_id)]
-        for unopened in filter(missing, list(self._unopened)):
-            if await present.why_gone(unopened) is not None:
-                self._unopened.pop(unopened, None)
+        for left in filter(missing, list(self._unopened)):
+            if await present.why_gone(left) is not None:
+                self._unopened.pop(left, None)
         now_ms = self._engine.store.clock.now_ms()
         if not gone and now_ms < self._reconciled.get(present.prefix, 0) + RECONCILE_MS:
             return
@@ -272,7 +270,7 @@ class Desk:
         say("host.resumed", host=self._host.name, run=run_id, word=reply.word, reason=reply.reason)
         match reply.word:
             case Word.APPLIED:
-                await resumes.ack(run_id, lease, by=self._by, follow_in_s=follow_in_s)
+                await resumes.ack(run_id, lease, by=self._by, note=reply.reason, follow_in_s=follow_in_s)
             case Word.LOST | Word.UNKNOWN:
                 await resumes.lose(run_id, lease, by=self._by, error=reply.reason, follow_in_s=follow_in_s)
             case Word.REFUSED:
@@ -312,6 +310,17 @@ class Desk:
         if any(gate.decision and gate.decision.by for gate in run.gates):
             with contextlib.suppress(NotFailed):  # somebody had it decided again meanwhile
                 await letters.reopen(run.id, by=self._by, via="host")
+
+
+def _in_conversation(request: RunRequest, talk: Conversation) -> RunRequest:
+    """What is asked in a conversation stands in its thread, about and for who said what the turn is about."""
+    by, policy = talk.said.by, request.policy
+    if talk.direct and policy.approvers and "channel" in policy.approvers:
+        # there it means one person, whom the rule that nobody approves their own may shut out
+        named = [f"{by.team}:{by.user}" if p == "channel" else p for p in policy.approvers]
+        policy = policy.model_copy(update={"approvers": named})
+    about = {"place": talk.place, "requester": by, "title": title_of(talk.said), "policy": policy}
+    return request.model_copy(update=about)
 
 
 def _retry_in_s(tries: int) -> float:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from core.errors import AskgateError
+from core.conversations import Unopened
+from core.errors import AskgateError, NobodyMayDecide
+from core.gates import GateDoc, Kind
 from core.hosts.base import HostAway, Undescribable
 from core.strictjson import at
 
@@ -27,6 +29,14 @@ def why_unopened(error: Exception) -> str:
         case AskgateError() | Undescribable():
             return str(error)
     return f"the adapter failed ({type(error).__name__}: {where(error)})"
+
+
+def unopened(what: str, error: Exception) -> Unopened:
+    """The same for a conversation. ``what`` is the host's id of it."""
+    match error:
+        case NobodyMayDecide(extra={"gate": GateDoc(kind=Kind.APPROVAL) as gate, **rest}):
+            return Unopened(what=what, tool=gate.tool_name, need=rest["need"], besides=rest["besides"])
+    return Unopened(what=what, why=why_unopened(error))
 
 
 def where(error: BaseException) -> str:

@@ -21,6 +21,13 @@ AWAY_MS: Final = 15 * 60_000
 _UNDER_WAY: Final = (Standing.RUNNING, Standing.WAITING)
 
 
+class Behind(TryAgain):
+    """Somebody else's turn runs in the session, and the message waits for its end."""
+
+    def __init__(self) -> None:
+        super().__init__(BUSY_MS)
+
+
 class Turns:
     """Takes conversations from `Stage.SAID` to `Stage.TELLING`. Raises what `Talker` does, and Stale."""
 
@@ -35,7 +42,7 @@ class Turns:
         return await self._talks.put(talk.model_copy(update={"drop": ()}))
 
     async def send(self, talk: Conversation, talker: Talker) -> Conversation:
-        """Send what was said, once. Raises TryAgain while somebody else's turn runs in the session."""
+        """Send what was said, once. Raises Behind while somebody else's turn runs in the session."""
         try:
             if talk.before is None:
                 talk = await self._ready(talk, talker)
@@ -51,7 +58,7 @@ class Turns:
             return await self._talks.put(talk.ending(End(kind=Ending.REFUSED, text=str(error))))
         if not taken:
             await self._talks.put(talk.model_copy(update={"before": None}))
-            raise TryAgain(BUSY_MS)
+            raise Behind
         return await self._sent(talk)
 
     async def look(self, talk: Conversation, talker: Talker) -> tuple[Conversation, Standing]:
@@ -65,9 +72,10 @@ class Turns:
                 raise TryAgain(0) from None
             return await self._talks.put(_gone(talk)), Standing.FAILED
         if look.standing in _UNDER_WAY:
-            if talk.away_at:
-                talk = await self._talks.put(talk.model_copy(update={"away_at": 0}))
-            return talk, look.standing
+            change: dict[str, object] = {"away_at": 0} if talk.away_at else {}
+            if look.standing is Standing.RUNNING and talk.unopened:
+                change["unopened"] = ()  # the turn has got over it
+            return await self._talks.put(talk.model_copy(update=change)) if change else talk, look.standing
         return await self._talks.put(talk.ending(_end(look))), look.standing
 
     async def away(self, talk: Conversation) -> Conversation:
@@ -87,7 +95,7 @@ class Turns:
             try:
                 look = await talker.look(session)
                 if look.standing in _UNDER_WAY:
-                    raise TryAgain(BUSY_MS)
+                    raise Behind
                 if look.standing is Standing.FAILED:
                     session = await talker.renew(session)
                     change["drop"] = (*talk.drop, talk.session)

@@ -30,6 +30,7 @@ class Ending:
 
     ``by`` and ``via`` are whose word it is. Without ``retry_at`` (ms) it ends with ``status``; with it, it is handed
     out again: as ``settled``, unless it was handed out ``max_tries`` times already, then it fails with ``last_error``.
+    ``note`` stands in the audit where there is no ``error``: what the host did about a run that it took up.
     ``event`` is what the audit says of it then, if anything. ``follow_at`` (ms): when to look what came of it.
     """
 
@@ -37,6 +38,7 @@ class Ending:
     by: Fields | None
     via: str = "host"
     error: str | None = None
+    note: str | None = None
     retry_at: int | None = None
     max_tries: int | None = None
     last_error: str | None = None
@@ -45,7 +47,7 @@ class Ending:
 
     def command(self, record: Record) -> dict[str, Any]:
         """What the script takes; ``record`` says what of an error stands in the audit."""
-        found: dict[str, Any] = {"status": self.status, **self._said(self.error, record)}
+        found: dict[str, Any] = {"status": self.status, **self._said(self.error, record, self.note)}
         if self.retry_at is not None:
             found["retry_at"] = self.retry_at
         if self.event is not None:
@@ -56,8 +58,8 @@ class Ending:
             found["last"] = {"tries": self.max_tries, **self._said(self.last_error, record)}
         return found
 
-    def _said(self, error: str | None, record: Record) -> dict[str, Any]:
-        fields = _by(self.by, self.via) + spliced({"reason": record.text(error)})
+    def _said(self, error: str | None, record: Record, note: str | None = None) -> dict[str, Any]:
+        fields = _by(self.by, self.via) + spliced({"reason": record.text(error or note)})
         return {"fields": fields} | ({"error": error} if error else {})
 
 
@@ -87,15 +89,16 @@ class Handovers:
 
     async def start(
         self, run: Run, token: str, body: str, *, by: Fields | None = None
-    ) -> tuple[str, str] | None:
-        """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time.
+    ) -> tuple[str, str, bool] | None:
+        """Freeze what the host gets. Returns (body, idempotency key) as they were frozen the first time, and whether
+        that was this time.
 
         None if the run is gone, or the lease is no longer ours.
         """
         key, fields = f"{run.id}:{run.attempt}", _by(by, "host")
         command = {"token": token, "body": body, "key": key, "fields": fields}
         frozen = await self._store.about_run(lua.START_RESUME, run, command)
-        return (frozen[0], frozen[1]) if frozen else None
+        return (frozen[0], frozen[1], bool(frozen[2])) if frozen else None
 
     async def end(self, run_id: str, host: str, token: str, ending: Ending) -> bool:
         """Say what became of a claimed run. Returns whether the lease was held."""

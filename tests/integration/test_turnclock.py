@@ -9,11 +9,11 @@ from freezegun.api import FrozenDateTimeFactory
 
 from core.engine import ResumeEngine
 from core.hosts.motus.client import Session, Status
-from core.hosts.motus.turnclock import MARGIN_S, TurnClock
+from core.hosts.motus.turnclock import TurnClock
 from tests.conftest import now_ms
 
 TURN_S = 600
-INSIDE_S = TURN_S - MARGIN_S
+INSIDE_S = TURN_S - 5
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +29,25 @@ def started(engine: ResumeEngine) -> TurnClock:
 async def look(turns: TurnClock, status: Status, messages: int = 0) -> int | None:
     await turns.look([Session("s", status, messages)], now_ms())
     return turns.left_s("s")
+
+
+async def test_a_message_that_is_not_taken_begins_no_turn_and_the_one_that_runs_counts_as_before(
+    engine: ResumeEngine, clock: FrozenDateTimeFactory
+) -> None:
+    turns = started(engine)
+    await look(turns, "idle")
+    await look(turns, "running")
+    clock.tick(60)
+    does_not = await turns.begins("s")
+    await does_not()
+    assert await look(turns, "running") == INSIDE_S - 60
+    assert await look(started(engine), "running") == INSIDE_S - 60
+    fresh = started(engine)
+    await fresh.look([], now_ms())
+    clock.tick(3)
+    await (await fresh.begins("t"))()
+    await fresh.look([Session("t", "running", 0)], now_ms())
+    assert fresh.left_s("t") == INSIDE_S - 3
 
 
 async def test_a_turn_counts_from_the_last_look_at_which_it_did_not_run(

@@ -23,6 +23,7 @@ from core.hosts.desks import Desks
 from core.hosts.motus.client import Gone, MotusClient, Reading
 from core.runs import Run, RunStatus
 from tests.interop.a13n_server import A13n, Running, a13n_service
+from tests.interop.looprig_served import Case
 from tests.interop.looprig_standin import Looprig
 from tests.interop.upstream import environment, serving
 
@@ -190,3 +191,21 @@ async def looprig() -> AsyncIterator[Looprig]:
     await server.server.start_server()
     yield server
     await server.server.close()
+
+
+@pytest.fixture
+def case(engine: ResumeEngine, looprig: Looprig, found: Callable[..., Any]) -> Case:
+    return Case(engine, looprig, found, looprig.session())
+
+
+@pytest.fixture
+def looprig_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that the adapter waits for takes long."""
+    monkeypatch.setattr("core.hosts.desk.FIRST_RETRY_S", 0.05)
+    monkeypatch.setattr("core.resumes.POLL_S", 0.1)
+    monkeypatch.setattr("core.hosts.looprig.follower.REQUEST_S", 0.05)
+    monkeypatch.setattr("core.hosts.looprig.follower.REJOIN_S", 0.05)
+    monkeypatch.setattr("core.hosts.looprig.dialect.OUTCOME_S", 0.2)
+    monkeypatch.setattr("core.hosts.looprig.factory.DONE_S", 0.3)
+    for module in ("dialect", "factory"):
+        monkeypatch.setattr(f"core.hosts.looprig.{module}.GLANCE_S", 0.02)

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(600)
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "a13n_harness"
 SECRET = "host-secret-0123456789"
 FOCUSED = {"answers": {"Which scope?": "Focused"}}
-PATIENCE_S = 120
+PATIENCE_S = 180
 
 
 class Program:
@@ -210,4 +210,26 @@ async def test_silence_is_told_to_the_model_and_nothing_runs(engine: ResumeEngin
     asked, deployed = program.heard("one")
     assert asked == ["Undeliverable: is_archived", "failed"]
     assert deployed == ["Undeliverable: is_archived", "denied"]
+    assert program.deployments == []
+
+
+@pytest.mark.slow
+async def test_what_another_release_left_and_this_one_cannot_read_is_refused_by_the_names_of_both(
+    engine: ResumeEngine, program: Program
+) -> None:
+    await program.run("say", "one", "ask", ASKGATE_URL="http://127.0.0.1:9")
+    with sqlite3.connect(program.memory) as memory:
+        [[key, text]] = memory.execute("SELECT key, body FROM wait").fetchall()
+        body = json.loads(text)
+        state = {**json.loads(body["state"]), "harness": "0.1", "deferred": {"calls": "SELECT secret"}}
+        changed = json.dumps({**body, "state": json.dumps(state)})
+        memory.execute("UPDATE wait SET body = ? WHERE key = ?", [changed, key])
+    await program.ok("work", "--once")
+    run = await waiting(engine)
+    await decide(engine, run)
+    await program.ok("work", "--once")
+    failed = await engine.run(run.id)
+    assert failed.status is RunStatus.FAILED
+    assert "cannot read what a13n-harness 0.1 left" in (failed.error or "")
+    assert "secret" not in (failed.error or "")
     assert program.deployments == []

@@ -1,28 +1,21 @@
-"""looprig, a stand-in of it: its four kinds of gates by both dialects, without a gap and without a second answer."""
+"""looprig, a stand-in of it: what its four kinds of gates ask of people, and the words that go back."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import pytest
-from aiohttp import web
 
 from core.engine import ResumeEngine
-from core.errors import InvalidDecision, StoreUnavailable
-from core.gates import Action, Kind, Outcome
-from core.hosts.config import LooprigConfig
-from core.hosts.desk import Desk
-from core.hosts.opening import adapter
+from core.errors import InvalidDecision
+from core.gates import Action, Kind
 from core.runs import RunStatus
 from tests.conftest import ANA
-from tests.interop.conftest import PATIENCE_S
-from tests.interop.looprig_standin import Looprig, Session, ask_user, form, open_url, permission, refused
+from tests.interop.conftest import PATIENCE_S, eventually
+from tests.interop.looprig_served import Case, Found, served
+from tests.interop.looprig_standin import Json, Looprig, Session, ask_user, form, open_url, permission
 
-Json = dict[str, Any]
-Found = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("looprig_at_once")
 
 REQUEST = {
     "tool_name": "bash",
@@ -36,26 +29,6 @@ REQUEST = {
 @pytest.fixture(params=["serve", "factory"])
 def dialect(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@contextlib.asynccontextmanager
-async def served(engine: ResumeEngine, looprig: Looprig, dialect: str, **more: Any) -> AsyncIterator[Desk]:
-    block = {"url": looprig.url, "api_key": looprig.token, "dialect": dialect, "poll_s": 0.1}
-    config = LooprigConfig.model_validate(
-        {"name": "looprig.test", "channel": "C1", "approvers": ["U1"], **block, **more}
-    )
-    desk = Desk(engine, adapter(config, engine.store.clock, engine.talks))
-    desk.start()
-    try:
-        yield desk
-    finally:
-        await desk.stop(5)
-
-
-async def eventually(check: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not check():  # noqa: ASYNC110  # the server's state has no event to wait for
-            await asyncio.sleep(0.02)
 
 
 async def test_permissions_take_the_exact_words(
@@ -184,98 +157,6 @@ async def test_looprig_s_own_policy_is_the_deadline_and_answers_by_itself(
     assert 290_000 <= run.gates[0].deadline - run.doc.created_at <= 300_000
 
 
-async def test_what_was_answered_elsewhere_is_superseded_and_says_by_whom(
-    engine: ResumeEngine, looprig: Looprig, found: Found
-) -> None:
-    session = looprig.session()
-    ends = {
-        "own review": lambda gate_id: session.resolve(gate_id, "Approve", "classifier"),
-        "own policy": lambda gate_id: session.resolve(gate_id, "Deny", "policy"),
-        "elsewhere": lambda gate_id: session.resolve(gate_id, "Deny"),
-        "could not be": lambda gate_id: session.resolve(gate_id, "", reason="restore_unavailable"),
-        "turn ended": lambda _: session.append("TurnInterrupted", turn_id="turn-1"),
-    }
-    async with served(engine, looprig, "serve"):
-        for number, (word, end) in enumerate(ends.items(), 1):
-            gate_id = session.open(permission())
-            await found()
-            end(gate_id)
-            runs = await found(number, RunStatus.LOST)
-            details = [run.gates[0].decision.detail for run in runs if run.gates[0].decision]
-            assert any(word in (detail or "") for detail in details)
-            assert all(run.gates[0].status == Outcome.SUPERSEDED for run in runs)
-
-
-async def test_a_stream_that_breaks_loses_nothing(
-    engine: ResumeEngine, looprig: Looprig, found: Found, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("core.hosts.looprig.host.REJOIN_S", 0.05)
-    session = looprig.session()
-    first = session.open(permission())
-    async with served(engine, looprig, "serve"):
-        await found(1)
-        session.break_streams()
-        session.resolve(first, "Deny")
-        session.open(ask_user("Its name?"))
-        await found(1, RunStatus.LOST)
-        [run] = await found(1)
-        assert run.gates[0].doc.kind is Kind.FORM
-
-
-async def test_many_events_before_the_join_are_read_page_by_page(
-    engine: ResumeEngine, looprig: Looprig, found: Found
-) -> None:
-    session = looprig.session()
-    for _ in range(5):
-        session.resolve(session.open(permission()), "Approve")
-    session.open(permission())
-    async with served(engine, looprig, "serve"):
-        await found(1)
-
-
-async def test_who_comes_second_is_lost_and_says_who_was_first(
-    engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str
-) -> None:
-    session = looprig.session()
-    gate_id = session.open(permission())
-    async with served(engine, looprig, dialect):
-        [run] = await found()
-    session.resolve(gate_id, "Deny")
-    await engine.decide(run.gates[0].id, Action.APPROVE, by=ANA, via="slack")
-    async with served(engine, looprig, dialect):
-        [run] = await found(1, RunStatus.LOST)
-    assert run.error == "It was answered elsewhere (Deny)."
-    assert session.heard == []
-
-
-async def test_a_reply_that_is_lost_is_not_answered_twice_and_counts(
-    engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("core.hosts.desk.FIRST_RETRY_S", 0.1)
-    session = looprig.session()
-    session.open(permission())
-    async with served(engine, looprig, dialect):
-        [run] = await found()
-        looprig.faults["POST gates"] = ["lose the reply"]
-        await engine.decide(run.gates[0].id, Action.APPROVE, by=ANA, via="slack")
-        await found(1, RunStatus.RESUMED)
-    assert len(session.heard) == 1
-
-
-async def test_a_server_that_cannot_take_it_now_is_asked_again(
-    engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("core.hosts.desk.FIRST_RETRY_S", 0.1)
-    session = looprig.session()
-    session.open(permission())
-    async with served(engine, looprig, dialect):
-        [run] = await found()
-        looprig.faults["POST gates"] = [refused(web.HTTPServiceUnavailable, "unavailable", retryable=True)]
-        await engine.decide(run.gates[0].id, Action.APPROVE, by=ANA, via="slack")
-        await found(1, RunStatus.RESUMED)
-    assert len(session.heard) == 1
-
-
 @pytest.mark.parametrize(
     "gate",
     [
@@ -284,6 +165,7 @@ async def test_a_server_that_cannot_take_it_now_is_asked_again(
             "prompt": {"title": "Plan", "controls": [{"action": "decline", "label": "No"}]},
         },
         form({"name": "a", "kind": "slider"}),
+        form({"name": "a", "kind": "multi_select", "options": [{"value": "x", "label": "X"}]}),
         form({"name": "a", "kind": "text"}, controls=("decline",)),
     ],
 )
@@ -319,29 +201,6 @@ async def test_where_a_link_leads_is_its_origin_alone(
     assert session.heard[0][1:] == ("accept", {})
 
 
-@pytest.mark.parametrize("which", ["adopt", "supersede"])
-async def test_what_a_store_that_was_away_could_not_take_is_told_again(
-    engine: ResumeEngine, looprig: Looprig, found: Found, monkeypatch: pytest.MonkeyPatch, which: str
-) -> None:
-    monkeypatch.setattr("core.hosts.desk.FIRST_REST_S", 0.05)
-    away = [StoreUnavailable()]
-    real = getattr(ResumeEngine, which)
-
-    async def once(self: ResumeEngine, *args: Any, **more: Any) -> Any:
-        if away:
-            raise away.pop()
-        return await real(self, *args, **more)
-
-    monkeypatch.setattr(ResumeEngine, which, once)
-    session = looprig.session()
-    gate_id = session.open(ask_user("Its name?"))
-    async with served(engine, looprig, "serve"):
-        await found(1)
-        session.resolve(gate_id, "answer")
-        await found(1, RunStatus.LOST)
-    assert not away
-
-
 async def test_always_is_not_offered_where_it_takes_two(
     engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str
 ) -> None:
@@ -349,33 +208,6 @@ async def test_always_is_not_offered_where_it_takes_two(
     async with served(engine, looprig, dialect, approvers=["U1", "U2"], quorum=2):
         [run] = await found()
     assert run.gates[0].doc.offered == (Action.APPROVE, Action.DENY)
-
-
-async def test_what_cannot_be_described_is_told_once_and_hides_nothing_else(
-    engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str
-) -> None:
-    session = looprig.session()
-    session.open(form({"name": "a", "kind": "text", "label": "x" * 8192}, controls=("accept",)))
-    session.gates[next(iter(session.gates))]["prompt"]["title"] = "x" * (1 << 20)  # more than a state holds
-    session.open(ask_user("Its name?"))
-    async with served(engine, looprig, dialect):
-        [run] = await found()
-    assert "Its name?" in run.gates[0].doc.model_dump_json()
-
-
-async def test_the_text_behind_other_is_sent_although_the_reply_to_the_answer_was_lost(
-    engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("core.hosts.desk.FIRST_RETRY_S", 0.1)
-    session = looprig.session()
-    session.open(ask_user("Which scope?", "Focused", "Broad"))
-    async with served(engine, looprig, dialect):
-        [run] = await found()
-        looprig.faults["POST gates"] = ["lose the reply"]
-        values = {"answer": "other", "text": "Half"}
-        await engine.decide(run.gates[0].id, Action.ACCEPT, by=ANA, via="slack", values=values)
-        await found(1, RunStatus.RESUMED)
-    assert (len(session.heard), session.said) == (1, ["Half"])
 
 
 async def test_a_deadline_of_our_own_is_said_to_looprig(
@@ -391,3 +223,79 @@ async def test_a_deadline_of_our_own_is_said_to_looprig(
                     await engine.expire(run.id)
                 await asyncio.sleep(0.1)
     assert session.heard[0][1] == "Deny"
+
+
+async def test_a_tool_by_the_name_of_our_notice_gets_what_people_decided(
+    engine: ResumeEngine, looprig: Looprig, found: Found
+) -> None:
+    session = looprig.session()
+    for action, word in ((Action.APPROVE, "Approve"), (Action.DENY, "Deny")):
+        session.open(permission(), {**REQUEST, "tool_name": "dismiss_request"})
+        async with served(engine, looprig, "serve"):
+            [run] = await found()
+            await engine.decide(run.gates[0].id, action, by=ANA, via="slack")
+            await eventually(lambda: not session.gates)
+        assert session.heard.pop()[1] == word
+
+
+@pytest.mark.parametrize(
+    ("written", "heard", "said"),
+    [("#3", "way 3", []), ("way 65", "way 65", []), ("#66", "other", ["#66"]), ("Half", "other", ["Half"])],
+)
+async def test_a_question_of_more_choices_than_a_menu_has_is_answered_in_writing(
+    case: Case, dialect: str, written: str, heard: str, said: list[str]
+) -> None:
+    ways = [f"way {number}" for number in range(1, 66)]
+    run = await case.ends(
+        dialect, RunStatus.RESUMED, ask_user("Which way?", *ways), action=Action.ACCEPT, answer=written
+    )
+    assert run.gates[0].doc.form
+    assert "Which way?\n#1 way 1\n" in run.gates[0].doc.form.body
+    assert case.session.heard == [(case.gate_id, "answer", {"answer": heard})]
+    assert case.session.said == said
+
+
+async def test_a_permission_whose_always_saves_more_than_can_be_shown_is_approved_once(
+    engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str
+) -> None:
+    saved = [f"rm in /tmp/{number}" for number in range(33)]
+    body = "\n".join(["Delete them", "Approve always saves:", *(f"- {item}" for item in saved)])
+    candidates = [{"description": item} for item in saved]
+    session = looprig.session()
+    session.open(permission(body=body), {**REQUEST, "requirements": [{"candidates": candidates}]})
+    async with served(engine, looprig, dialect):
+        [run] = await found()
+        assert run.gates[0].doc.offered == (Action.APPROVE, Action.DENY)
+        await engine.decide(run.gates[0].id, Action.APPROVE, by=ANA, via="slack")
+        await eventually(lambda: bool(session.heard))
+    assert session.heard[0][1] == "Approve"
+
+
+@pytest.mark.parametrize("action", [Action.DECLINE, Action.CANCEL])
+async def test_a_form_is_declined_or_cancelled_as_was_chosen(
+    case: Case, dialect: str, action: Action
+) -> None:
+    await case.ends(dialect, RunStatus.RESUMED, form({"name": "a", "kind": "text"}), action=action)
+    assert case.session.heard[0][1:] == (str(action), {})
+
+
+async def test_a_notice_that_is_rejected_leaves_the_gate_open(case: Case, dialect: str) -> None:
+    run = await case.ends(
+        dialect,
+        RunStatus.FAILED,
+        form({"name": "a", "kind": "text"}, controls=("decline",)),
+        action=Action.DENY,
+    )
+    assert (run.error, case.session.heard) == ("It was left open in looprig.", [])
+
+
+async def test_a_notice_that_nobody_looks_at_dismisses_the_gate(
+    engine: ResumeEngine, looprig: Looprig, found: Found, dialect: str
+) -> None:
+    session = looprig.session()
+    session.open(form({"name": "a", "kind": "text"}, controls=("decline",)))
+    async with served(engine, looprig, dialect):
+        [run] = await found()
+        await engine.undeliverable(run.id, "is_archived")
+        await eventually(lambda: bool(session.heard))
+    assert session.heard[0][1] == "decline"

@@ -19,9 +19,11 @@ Json = dict[str, Any]
 Found = Callable[..., Any]
 
 APPROVAL = {"type": "tool_approval", "tool_name": "delete_file", "tool_args": {"path": "/tmp/old.log"}}
+OUR_NAME = {**APPROVAL, "tool_name": "cancel_turn"}
+"""A tool of the agent's that is called as our own notice is."""
 SCOPE: Json = {
     "question": " Which scope? ",
-    "header": "Scope",
+    "header": "Implementation scope",
     "multiSelect": False,
     "options": [
         {"label": "Focused ", "description": "One file", "markdown": None},
@@ -35,14 +37,14 @@ QUESTIONS = {"type": "user_input", "questions": [SCOPE, PARTS]}
 async def test_an_approval_reaches_the_agent_as_a_real_boolean(
     engine: ResumeEngine, motus: Motus, found: Found
 ) -> None:
-    session = await motus.turn(in_turn=[APPROVAL, APPROVAL])
+    session = await motus.turn(in_turn=[OUR_NAME, APPROVAL])
     async with served(engine, motus):
-        for action in (Action.APPROVE, Action.DENY):
+        for action, tool in ((Action.APPROVE, "cancel_turn"), (Action.DENY, "delete_file")):
             [run] = await found()
             [gate] = run.gates
             assert (gate.doc.kind, gate.doc.tool_name, gate.doc.args) == (
                 Kind.APPROVAL,
-                "delete_file",
+                tool,
                 APPROVAL["tool_args"],
             )
             comment = None if action is Action.APPROVE else "wrong file"
@@ -81,11 +83,10 @@ async def test_questions_of_other_shapes_become_a_form(
         [run] = await found()
         [gate] = run.gates
         assert gate.doc.kind is Kind.FORM
-        await engine.decide(
-            gate.id, Action.ACCEPT, by=ANA, via="slack", values={"q0": "Otto, the 1st", "q1": "c"}
-        )
+        values = {"q0": "Otto, the 1st", "q1_other": "none of them"}
+        await engine.decide(gate.id, Action.ACCEPT, by=ANA, via="slack", values=values)
         [said] = await motus.heard(session)
-    assert said["answers"] == {"What is its name?": "Otto, the 1st", "Which of these?": "c"}
+    assert said["answers"] == {"What is its name?": "Otto, the 1st", "Which of these?": "none of them"}
 
 
 async def test_a_shape_that_nobody_knows_is_shown_and_answered_as_it_is(
@@ -240,7 +241,7 @@ async def test_a_server_that_is_away_is_a_problem_with_a_name(engine: ResumeEngi
         async with asyncio.timeout(PATIENCE_S):
             while desk.problem is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        assert desk.problem == "the adapter failed (MotusError)"
+        assert desk.problem == "it cannot be reached (ClientConnectorError)"
 
 
 async def test_an_unreadable_interrupt_closes_no_other_and_late_clicks_end_no_turn_that_went_on(

@@ -10,6 +10,7 @@ import pytest
 from freezegun.api import FrozenDateTimeFactory
 
 from core import resumes
+from core.conversations import Said, Where
 from core.engine import ResumeEngine
 from core.gates import Action
 from core.hosts import desk
@@ -19,9 +20,10 @@ from core.hosts.motus.talker import MotusTalker
 from core.hosts.motus.turnclock import MARGIN_S, TurnClock
 from core.policy import Key
 from core.runs import Run, RunStatus
-from tests.conftest import ANA, now_ms
+from tests.conftest import ANA, HOME, now_ms
 from tests.interop.between import Between
 from tests.interop.conftest import Motus, eventually, served
+from tests.stores import events, until
 
 Found = Callable[..., Any]
 
@@ -102,6 +104,40 @@ async def test_a_turn_whose_cancelling_was_not_heard_of_is_cancelled_once(
         await found(1, RunStatus.RESUMED)
     [kept] = await motus.client.sessions()
     assert kept.id != session
+
+
+async def test_a_turn_of_a_conversation_that_could_not_be_ended_at_once_goes_on_as_one_other_session(
+    engine: ResumeEngine, motus: Motus, between: Between, found: Found
+) -> None:
+    session = await motus.turn(in_turn=[PICKER])
+    what = Said(by=ANA, ts="1700000001.000100", thread_ts="1700000000.000100", text="pick", at=now_ms())
+    _, talk = await engine.talks.say(Where(HOME, "C1", what.thread_ts), "motus.test", what)
+    await engine.talks.put(talk.model_copy(update={"session": session}), indexed=True)
+    async with served(engine, motus, url=between.url, talk=True):
+        lost = between.fail("DELETE", "request", times=2)
+        [run] = await found()
+        await engine.decide(run.gates[0].id, Action.DECLINE, by=ANA, via="slack")
+        await found(1, RunStatus.RESUMED)
+    [kept] = await motus.client.sessions()
+    goes_on = await engine.talks.read(talk.id)
+    assert (lost.met, goes_on and goes_on.session) == (2, kept.id)
+    assert [e["reason"] for e in await events(engine, run.id) if e["event"] == "run.resumed"] == [
+        f"The turn was cancelled; the conversation goes on as session {kept.id}."
+    ]
+
+
+async def test_an_answer_that_may_have_counted_is_not_called_somebody_else_s_when_its_run_is_put_back(
+    engine: ResumeEngine, motus: Motus, between: Between, found: Found
+) -> None:
+    session = await motus.turn(in_turn=[APPROVAL])
+    async with served(engine, motus, url=between.url):
+        between.fail(RESUME, "reply")
+        await approved(engine, found)
+        [run] = await found(1, RunStatus.LOST)
+        await engine.dead_letters.requeue(run.id, by=Key(key="ops"), via="api")
+        await until(engine, run, lambda run: "An earlier try may have got there" in (run.error or ""))
+    assert await motus.heard(session) == [{"approved": True}]
+    assert tries(between) == 1
 
 
 async def test_a_session_that_cannot_be_read_holds_up_no_other(

@@ -13,12 +13,15 @@ from redis.asyncio import Redis
 
 from bot import words
 from bot.slack import talking
+from core.conversations import Where
 from tests.acceptance.world import WAIT_S, Json, World, said, world_in
 from tests.interop.between import Between
-from tests.interop.conftest import PATIENCE_S, Motus, free_port
+from tests.interop.conftest import PATIENCE_S, Motus, eventually, free_port
 
 APPROVAL = {"type": "tool_approval", "tool_name": "delete_file", "tool_args": {"path": "/tmp/old.log"}}
-WORKING, WAITING = (words.TALK_SIGNS[word].split(" ", 1)[1] for word in ("working", "waiting"))
+WORKING, WAITING, STUCK = (
+    words.TALK_SIGNS[word].split(" ", 1)[1] for word in ("working", "waiting", "stuck")
+)
 
 
 class Chat:
@@ -51,11 +54,13 @@ class Chat:
         found = [m for m in messages if m["user"] == bot and m.get("thread_ts") == thread]
         return [self.world.slack.text_of(m) for m in found if m["ts"] != thread]
 
-    async def shows(self, root: Json, *texts: str) -> None:
+    async def shows(self, root: Json, *texts: str, in_order: bool = True) -> None:
         """Wait until what the bot has said in a thread is this, each by some of its words."""
 
         def there() -> bool:
             shown = self.shown(root)
+            if not in_order:  # a card and a line of the turn's may come either way round
+                shown = sorted(shown, key=lambda s: next((n for n, t in enumerate(texts) if t in s), -1))
             return len(shown) == len(texts) and all(t in s for t, s in zip(texts, shown, strict=True))
 
         try:
@@ -64,6 +69,17 @@ class Chat:
             raise AssertionError(
                 f"the thread does not say {texts}, but {[text[:200] for text in self.shown(root)]}"
             ) from None
+
+    async def signed(self, root: Json, word: str) -> None:
+        """Wait until everybody knows how the turn stands: Slack shows it a moment before the store has it."""
+        team = self.world.slack.world.channels[root["channel"]].team
+        where = Where(team, root["channel"], root["ts"])
+
+        async def there() -> bool:
+            talk = await self.world.replicas[0].engine.talks.read(where.id)
+            return bool(talk and talk.sign and talk.sign.word == word)
+
+        await eventually(there)
 
     async def session(self) -> str:
         """The one session that the server has."""
@@ -112,12 +128,39 @@ async def test_what_the_agent_asks_is_a_card_in_the_thread_and_a_message_has_to_
     assert title.startswith('{"in_turn": [')  # what was said
     assert asked.startswith("Asked by agent motus.test · for @ana")
     assert {WAITING in text for text in chat.shown(root)} == {True, False}
+    await chat.signed(root, "waiting")
     await chat.mention("ben", "are you there?", root["ts"])
-    await chat.world.told("ben", words.TALK_BUSY_WAITING)
+    await chat.world.told("ben", words.TALK_BUSY["waiting"])
     await chat.world.ana.click("Approve")
     await chat.world.told("ana", "You asked for this")
     await chat.world.ben.click("Approve")
     await chat.shows(root, "Approved", '[{"approved": true}]')
+
+
+async def test_what_nobody_may_give_is_said_in_the_thread_and_a_card_comes_when_somebody_may(
+    http_chat: Chat,
+) -> None:
+    chat = http_chat
+    ana = chat.world.ids["ana"]
+    await chat.serve(approvers=[ana])
+    root = await chat.mention("ana", {"in_turn": [{"type": 7}]})
+    await chat.world.slack.wait_for(lambda: len(chat.shown(root)) == 2, WAIT_S)
+    await chat.world.ana.click("Approve")  # her own turn she may cancel
+    cancelled = ["Approved by @ana", words.TALK_ENDS["cancelled"]]
+    await chat.shows(root, *cancelled)
+    chat.world.slack.fail("chat.postMessage", reset_after_accept=True, times=2)
+    both = [APPROVAL, {**APPROVAL, "tool_args": {"path": "/tmp/new.log"}}]
+    await chat.mention("ana", {"at_once": both}, root["ts"])
+    nobody = "approval of delete_file, and nobody may give it: no approver is named besides @ana, who asked"
+    await chat.shows(root, *cancelled, STUCK, nobody, in_order=False)
+    mend = "name more approvers in the block motus.test, or set self_approval = true there"
+    assert [mend in text for text in chat.shown(root)].count(True) == 1
+    await chat.signed(root, "stuck")
+    await chat.mention("ben", "are you there?", root["ts"])
+    await chat.world.told("ben", "Not sent: the agent waits for what nobody here can give it")
+    await chat.world.stop()
+    await chat.serve(approvers=[ana], self_approval=True)
+    await chat.shows(root, *cancelled, WAITING, nobody, "old.log", "new.log", in_order=False)
 
 
 async def test_a_message_while_a_turn_runs_is_refused_and_stop_ends_it(chat: Chat) -> None:
@@ -155,11 +198,13 @@ async def test_in_a_direct_message_every_message_is_for_the_agent(chat: Chat) ->
     await chat.shows(first, *answered, "@eve ended this conversation", "0 before")
 
 
-async def test_the_command_begins_a_conversation_and_ends_the_one_that_is_chosen(chat: Chat) -> None:
+async def test_the_command_begins_a_conversation_and_ends_one_of_one_s_own_or_for_admins_any(
+    chat: Chat,
+) -> None:
     await chat.serve()
     world = chat.world
     roots = []
-    for what in ("one", "two"):
+    for what in ("one", "two", "three"):
         await world.ana.command("/gates", f"new {json.dumps({'say': what})}", channel=world.ops)
         await world.told("ana", words.TALK_BEGUN)
         opened = [m for m in world.slack.messages(world.ops) if f'"say": "{what}"' in world.slack.text_of(m)]
@@ -171,6 +216,10 @@ async def test_the_command_begins_a_conversation_and_ends_the_one_that_is_chosen
     choice = await world.told("ana", words.TALK_WHICH)
     await world.ana.click(words.TALK_STOP, message=choice, near='"say": "one"')
     await chat.shows(roots[0], "one", "@ana ended this conversation")
+    await world.dan.command("/gates", "stop", channel=world.ops)
+    choice = await world.told("dan", words.TALK_WHICH)
+    await world.dan.click(words.TALK_STOP, message=choice, near='"say": "three"')
+    await chat.shows(roots[2], "three", "@dan ended this conversation")
     await chat.shows(roots[1], "two")
     await world.ana.command("/gates", "stop", channel=world.ops)
     await world.told("ana", words.TALK_ENDED)
@@ -294,6 +343,19 @@ async def test_another_process_goes_on_with_a_turn_that_one_died_in(http_chat: C
     chat.hold().touch()
     await chat.serve()
     await chat.shows(root, "done")
+
+
+async def test_a_message_behind_somebody_else_s_turn_is_shown_as_not_sent_yet(http_chat: Chat) -> None:
+    chat, go = http_chat, http_chat.hold()
+    await chat.serve()
+    root = await chat.mention("ana", {"say": "well"})
+    await chat.shows(root, "well")
+    elsewhere = json.dumps({"until": str(go), "say": "elsewhere"})
+    await chat.motus.client.send(await chat.session(), elsewhere)
+    await chat.mention("ana", {"count": 1}, root["ts"])
+    await chat.shows(root, "well", "Your message is sent when it has ended that")
+    go.touch()
+    await chat.shows(root, "well", "4 before")
 
 
 async def test_a_turn_is_shown_as_queued_when_the_server_has_more_than_it_can_do_and_one_that_works_is_not(

@@ -222,7 +222,11 @@ class OfLooprig:
 
     @property
     def block(self) -> Json:
-        where = {"url": self._looprig.url, "api_key": self._looprig.token, "dialect": self._dialect}
+        where = {
+            "url": self._looprig.at(self._dialect),
+            "api_key": self._looprig.token,
+            "dialect": self._dialect,
+        }
         block = {"name": "looprig.test", "channel": "C1", "approvers": ["U1"], "poll_s": 0.1}
         return {**block, **where, "timeout_s": TIMEOUT_S}
 

@@ -83,6 +83,24 @@ def test_answers_that_are_too_large_together_are_not_sent() -> None:
         gates.body({"approvals": {}, "calls": {str(n): long for n in range(4)}})
 
 
+def test_the_size_is_taken_as_a13n_takes_it_with_its_defaults_filled_in() -> None:
+    def answers(count: int) -> dict[str, Any]:
+        return {"approvals": {}, "calls": {"q": {"status": "returned", "value": "x" * count}}}
+
+    largest = 262_144 - len(b',"input":null')
+    room = largest - len(gates.body(answers(0)))
+    assert len(gates.body(answers(room))) == largest
+    with pytest.raises(gates.TooLarge):
+        gates.body(answers(room + 1))
+
+
+@pytest.mark.parametrize("outcome", ["expired", "superseded", "undeliverable", "denied"])
+def test_nothing_but_an_approved_outcome_approves(outcome: str) -> None:
+    result = {"action": "approve", "outcome": outcome, "reason": "no"}
+    said = json.loads(gates.body({"calls": {}, "approvals": {"a": result}}))
+    assert said["approvals"] == {"a": {"action": "deny", "reason": "no"}}
+
+
 def signed(body: bytes, *, at: int = NOW, secret: str = SECRET, **more: str) -> dict[str, str]:
     stamp = str(at)
     return {

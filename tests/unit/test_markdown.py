@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from bot.cards.limits import check_message
 from bot.cards.markdown import reply_parts, texts
 from bot.cards.talk import MOST_PARTS, end_messages
-from core.conversations import Conversation, End, Ending, Said
+from core.conversations import MOST_CHARS, Conversation, End, Ending, Said
 from core.policy import Person
 
 Json = dict[str, Any]
@@ -40,7 +41,9 @@ def elements(thing: Any) -> Iterator[Json]:
 def ended(text: str, kind: Ending = Ending.REPLY) -> list[Any]:
     said = Said(by=ANA, ts="1.000001", text="hi", at=1)
     talk = Conversation(id="C1", host="motus.x", team="T1", channel="C1", by=ANA, title="hi", said=said)
-    return end_messages(talk.model_copy(update={"anew": True}), End(kind=kind, text=text))
+    talk = talk.model_copy(update={"anew": True}).ending(End(kind=kind, text=text))
+    assert talk.end
+    return end_messages(talk, talk.end)
 
 
 @given(markdown)
@@ -92,6 +95,11 @@ def test_a_link_stands_there_with_the_address_that_it_leads_to() -> None:
 
 
 def test_what_is_longer_than_many_messages_says_how_much_is_missing() -> None:
-    messages = ended("word " * 60_000)
-    assert len(messages) == MOST_PARTS
-    assert "characters more are not shown" in str(messages[-1].blocks[-1])
+    missing = []
+    for count in (MOST_CHARS, MOST_CHARS + 100_000):
+        messages = ended("words " * (count // 6))
+        assert len(messages) == MOST_PARTS
+        found = re.search(r"([\d,]+) characters more are not shown", str(messages[-1].blocks[-1]))
+        assert found
+        missing.append(int(found[1].replace(",", "")))
+    assert abs(missing[1] - missing[0] - 100_000) < 20

@@ -42,6 +42,8 @@ OTHER_RUN: Final = (
     "a13n knows this decision's key for something else. "
     "Have it decided again (reopen), which makes another key."
 )
+ARCHIVES: Final = ("agent", "workspace")
+"""What a13n calls disabled and its console archived."""
 AT_A_TIME: Final = 20
 """How many of the sessions that are not listed are read with each reading."""
 
@@ -265,17 +267,21 @@ def _ending(run: Run) -> str:
 
 def _refusal(error: A13nRefused) -> Reply:
     """A resume that a13n refuses, each of its words by what it means (a13n: POST /runs/{id}/resume)."""
+    kind = str(error.details.get("kind") or "run").replace("_", " ")
     match error.status, error.reason or error.code:
-        case 404, _:
+        case 404, _ if kind in ("run", "thread", "session"):
             return Reply(Word.LOST, GONE)
+        case 404, _:
+            return Reply(Word.REFUSED, f"a13n no longer has the {kind} that this run needs.")
         case 409, "not_idle_waiting_head":
             return Reply(Word.LOST, ANSWERED, follow=True)
         case 409, "archived":
             return Reply(Word.REFUSED, "The thread is archived in a13n, which takes no answers for it.")
         case 422, "disabled":
+            what, mend = ("archived", "Unarchive") if kind in ARCHIVES else ("disabled", "Enable")
             return Reply(
                 Word.REFUSED,
-                "The agent is archived in a13n. Unarchive it, then put this back into its queue (requeue).",
+                f"The {kind} is {what} in a13n. {mend} it, then put this back into its queue (requeue).",
             )
         case _:
             return Reply(Word.REFUSED, f"a13n says: {error}")

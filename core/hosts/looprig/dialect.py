@@ -7,36 +7,37 @@ import contextlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from core.clock import Clock
+from core.gates import Outcome
 from core.hosts.base import APPLIED, Reply, Seen, Wait, Word
 from core.hosts.config import LooprigConfig
 from core.hosts.looprig import gates
 from core.hosts.looprig.answering import Said
-from core.hosts.looprig.client import Answered, LooprigClient, LooprigError, Unreached
+from core.hosts.looprig.client import Answered, LooprigClient, LooprigError
 from core.hosts.looprig.fold import Fold
 from core.requests import RunRequest
 from core.resumes import Resume
 
 Json = dict[str, Any]
+Client = TypeVar("Client", bound=LooprigClient)
 
 SAME_MS: Final = 2_000
 """Deadlines that are no further apart are one: ours are in whole seconds."""
 OUTCOME_S: Final = 5.0
 """How long to wait for the journal to say what became of a gate."""
 GLANCE_S: Final = 0.2
-TEXT_UNKNOWN: Final = "looprig took the answer; whether it has the text behind it, nobody can tell."
 
 
-class Dialect(ABC):
+class Dialect(ABC, Generic[Client]):
     """A looprig server as a host, but for how its gates are found and answered. See `core.hosts.base.Host`."""
 
-    def __init__(self, config: LooprigConfig, clock: Clock) -> None:
+    def __init__(self, config: LooprigConfig, clock: Clock, client: Client) -> None:
         self.name = config.name
         self._config = config
         self._clock = clock
-        self._client = LooprigClient(config.url, config.api_key)
+        self._client = client
 
     async def close(self) -> None:
         """Let go of the connections."""
@@ -50,31 +51,37 @@ class Dialect(ABC):
     async def _say(self, resume: Resume, facts: Json, said: Said) -> Reply:
         """Answer the gate, and say whether it was closed by that. Raises LooprigError."""
 
+    @abstractmethod
+    async def _add(self, resume: Resume, session_id: str, text: str) -> Reply:
+        """Send the text behind an `other`, which is in the journal. Raises LooprigError."""
+
     def describe(self, wait: Wait) -> RunRequest:
-        """One gate, one run with one gate, open no longer than looprig's own policy waits."""
+        """One gate, one run with one gate, open no longer than looprig's own policy waits. Raises Undescribable."""
         gate, deadline_ms, timeout_s = wait.facts["gate"], wait.facts["deadline_ms"], self._config.timeout_s
         now_ms = self._clock.now_ms()
         # a gate that was restored has no timer any more, though its time is over
         if deadline_ms is not None and deadline_ms > now_ms:
             left_s = max(1, (deadline_ms - now_ms) // 1000)
             timeout_s = min(left_s, timeout_s or left_s)
+        asked = gates.asked(wait.facts, always=self._config.quorum == 1)
         title = str((gate.get("prompt") or {}).get("title") or "").strip()
         return RunRequest(
             **{**self._config.asked, "timeout_s": timeout_s},
             external_id=wait.external_id,
             title=title if 0 < len(title) <= 150 else None,
-            pending=gates.pending(wait.facts, always=self._config.quorum == 1),
-            state=json.dumps(wait.facts),
+            pending=asked.pending,
+            state=json.dumps({**wait.facts, "as": asked.shape}),
         )
 
     async def resume(self, resume: Resume) -> Reply:
         """Hand over what was decided, if looprig has a word for it."""
         facts = json.loads(resume.state or "null")
-        if not isinstance(facts, dict) or "gate" not in facts:
+        if not isinstance(facts, dict) or not {"gate", "as"} <= facts.keys():
             return Reply(Word.REFUSED, "this is no run that a looprig server opened")
         results: dict[str, dict[str, Json]] = json.loads(resume.body)
         result = next(result for category in results.values() for result in category.values())
-        if result["outcome"] == "superseded":
+        # a result alone may be so, of arguments that are not those that were approved: that is a denial
+        if resume.run.gates[0].status == Outcome.SUPERSEDED:
             return Reply(Word.LOST, result.get("message") or result.get("reason"))
         try:
             return await self._hand_over(resume, facts, result)
@@ -84,41 +91,24 @@ class Dialect(ABC):
             return Reply(Word.RETRYABLE, f"looprig: {error}")
 
     async def _hand_over(self, resume: Resume, facts: Json, result: Json) -> Reply:
-        session_id, gate_id = facts["session_id"], facts["gate"]["id"]
         if result["outcome"] == "expired" and _policy_answers(resume, facts):
             # unless the session was restored meanwhile: its gates have no timers, and silence is said to them
-            closed = (await self._settled(session_id, gate_id)).closed.get(gate_id)
+            closed = (await self._settled(facts)).closed.get(facts["gate"]["id"])
             if closed and closed.source == "policy":
                 return APPLIED
         try:
             said = Said(*gates.answer(facts, result))
-        except gates.NoWord:
-            return Reply(Word.REFUSED, "looprig takes nothing but an answer here; it waits on.")
+        except gates.NoWord as why:
+            return Reply(Word.REFUSED, str(why))
         reply = await self._say(resume, facts, said)
         if reply.word is Word.APPLIED and said.text:
-            return await self._add(session_id, said.text)
+            return await self._add(resume, facts["session_id"], said.text)
         return reply
 
-    async def _add(self, session_id: str, text: str) -> Reply:
-        """Send the text behind an `other`. looprig takes it as often as it comes, so only what surely did not get
-        there is sent again, by another try, which finds its `other` in the journal."""
-        try:
-            await self._client.input(session_id, text)
-        except Unreached as error:
-            return Reply(Word.RETRYABLE, f"looprig: {error}")
-        except Answered as error:
-            if error.untaken:
-                return Reply(Word.RETRYABLE, f"looprig: {error}")
-            if error.status < 500:
-                return Reply(Word.LOST, f"looprig took the answer, and not the text behind it: {error}.")
-            return Reply(Word.UNKNOWN, TEXT_UNKNOWN)
-        except LooprigError:
-            return Reply(Word.UNKNOWN, TEXT_UNKNOWN)
-        return APPLIED
-
-    async def _settled(self, session_id: str, gate_id: str) -> Fold:
+    async def _settled(self, facts: Json) -> Fold:
         """The session's gates, when this one is settled; somebody may be just about to. Raises LooprigError."""
-        fold = await folded(self._client, session_id)
+        session_id, gate_id = facts["session_id"], facts["gate"]["id"]
+        fold = await folded(self._client, facts)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(OUTCOME_S):
                 while gate_id in fold.open:
@@ -128,10 +118,10 @@ class Dialect(ABC):
         return fold
 
 
-async def folded(client: LooprigClient, session_id: str) -> Fold:
-    """A session's gates as its whole journal has them now. Raises LooprigError."""
+async def folded(client: LooprigClient, facts: Json) -> Fold:
+    """A session's gates, of what its journal has since this one was opened. Raises LooprigError."""
     fold = Fold()
-    async for seq, event in client.journal(session_id):
+    async for seq, event in client.journal(facts["session_id"], facts["opened_seq"]):
         fold.add(seq, event)
     return fold
 

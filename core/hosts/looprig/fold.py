@@ -19,10 +19,11 @@ MAX_CLOSED = 1000
 
 @dataclass(frozen=True, slots=True)
 class OpenGate:
-    """A gate that is open. ``opened_ms`` is 0 if its event does not say when."""
+    """A gate that is open. ``seq`` is its event's number; ``opened_ms`` is 0 if that does not say when."""
 
     id: str
     gate: Json
+    seq: int
     event_id: str
     opened_ms: int
     turn_id: str
@@ -80,22 +81,28 @@ class Fold:
         self.next_seq = seq + 1
         kind = re.sub(r"[^a-z]", "", str(event.get("type", "")).lower())
         if kind == "gateopened":
-            self._opened(event)
+            self._opened(seq, event)
         elif kind == "gateresolved":
             self._resolved(event)
         elif kind == "permissionrequested":
-            self.requests[str(event.get("tool_execution_id", ""))] = _dict(event.get("request"))
+            self._requested(str(event.get("tool_execution_id", "")), _dict(event.get("request")))
         elif kind in TURN_ENDS and (turn_id := event.get("turn_id")):
             for gate in [gate for gate in self.open.values() if gate.turn_id == turn_id]:
                 self._close(gate.id, Closed("turn_ended"))
 
-    def _opened(self, event: Json) -> None:
+    def _opened(self, seq: int, event: Json) -> None:
         gate = _dict(event.get("gate"))
         gate_id = str(gate.get("id", ""))
         turn_id = _dict(gate.get("subject")).get("turn_id") or event.get("turn_id") or ""
         opened_ms = _ms(event.get("created_at"))
         self.closed.pop(gate_id, None)
-        self.open[gate_id] = OpenGate(gate_id, gate, str(event.get("event_id", "")), opened_ms, str(turn_id))
+        event_id = str(event.get("event_id", ""))
+        self.open[gate_id] = OpenGate(gate_id, gate, seq, event_id, opened_ms, str(turn_id))
+
+    def _requested(self, execution_id: str, request: Json) -> None:
+        # it comes behind its gate, and there is one also of what wants no permission
+        if any(gate.execution_id == execution_id for gate in self.open.values()):
+            self.requests[execution_id] = request
 
     def _resolved(self, event: Json) -> None:
         source, cause = _dict(event.get("source")), _dict(event.get("cause"))

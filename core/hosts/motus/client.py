@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -12,14 +12,16 @@ import aiohttp
 from pydantic import SecretStr
 from yarl import URL
 
+from core.hosts.base import HostAway
+
 CALL_S: Final = 15.0
 LONG_POLL_S: Final = 25.0
 
 Status = Literal["idle", "running", "interrupted", "error"]
 
 
-class MotusError(Exception):
-    """The server did not answer, or not as it should. The message is ours and shows no URL."""
+class MotusError(HostAway):
+    """The server did not answer, or not as it should."""
 
 
 class Gone(MotusError):
@@ -143,26 +145,16 @@ class MotusClient:
         with _as_known():
             return int(body["max_workers"])
 
-    async def cancel_turn(self, session_id: str, told: Callable[[str], Awaitable[None]] | None = None) -> str:
-        """End the turn and keep the conversation: a session of the same messages takes its place. Returns its id.
-
-        ``told`` gets the id before the old session is ended.
-
-        Not under the same id: the turn that dies would mark the session that took its place as failed. It is made
-        before the old one is deleted, so that no crash loses the conversation. Raises Gone.
-        """
-        kept = await self.create(await self.messages(session_id))
-        if told:
-            await told(kept)
+    async def end(self, session_id: str) -> None:
+        """End a session and whatever runs in it, whoever may have done so before."""
         try:
             await self.delete(session_id)
         except Gone:
-            return kept
+            return
         except MotusError:
             # the reply may have been lost after the session was ended
             if not await self._is_gone(session_id):
                 raise
-        return kept
 
     async def _is_gone(self, session_id: str) -> bool:
         try:

@@ -1,27 +1,40 @@
-"""What a Motus interrupt asks of people, and the value that goes back. Pure functions of the interrupt's payload.
+"""What a Motus interrupt asks of people, and the value that goes back. Pure functions of the interrupt's facts.
 
 The two built-in types are `tool_approval` and `user_input`. The server checks neither what an agent sends nor what
 comes back, and `requires_approval` takes any truthy value for a yes, so both are made here with care.
+
+The facts are the interrupt's `session_id`, `interrupt_id`, `type` and `payload`; of one that the server cannot show,
+`hidden` says why, in place of the last two. With a run they are stored with `shown`: as what people saw it. No name
+that an agent chose tells anything of that.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from core.forms import FormRequest
 from core.gates import QUESTION_TOOL
-from core.questions import AskUserQuestion
+from core.hosts.motus import asking
 from core.requests import Pending
 
-UNREADABLE: Final = "unreadable"
-"""Our own type, for what the server or we cannot show: all that people can do is to cancel the turn."""
 CANCEL_TOOL: Final = "cancel_turn"
+"""What our own notice is called on its card."""
 
 Json = dict[str, Any]
+
+
+class Shown(StrEnum):
+    """As what an interrupt is put to people. ``NOTICE``: it cannot be; all that they can do is cancel the turn."""
+
+    APPROVAL = "approval"
+    QUESTIONS = "questions"
+    FORM = "form"
+    CUSTOM = "custom"
+    NOTICE = "notice"
 
 
 class CancelTurn(Exception):
@@ -32,27 +45,15 @@ class LeaveIt(Exception):
     """There is nothing to say: the turn waits on."""
 
 
-def pending(facts: Json) -> Pending:
-    """The one gate of an interrupt. ``facts``: its ``interrupt_id``, ``type`` and ``payload``."""
-    kind, payload, call_id = facts["type"], facts["payload"], facts["interrupt_id"]
+def pending(facts: Json) -> tuple[Shown, Pending]:
+    """The one gate of an interrupt, and as what it is shown."""
+    if "hidden" in facts:
+        return Shown.NOTICE, _notice(facts, facts["hidden"])
     try:
-        if kind == "tool_approval" and isinstance(payload, dict):
-            return _approval(call_id, payload)
-        if kind == "user_input" and isinstance(payload, dict):
-            return _questions(call_id, payload)
-        if kind != UNREADABLE:
-            return _custom(call_id, kind, payload)
-        why = str(payload)
+        return _shown(facts["interrupt_id"], facts["type"], facts["payload"])
     except ValidationError as error:
         why = f"what the agent sent cannot be shown in full: {error.errors()[0]['msg']}"
-    call = {
-        "tool_call_id": call_id,
-        "tool_name": CANCEL_TOOL,
-        "args": {"session_id": facts["session_id"]},
-        "reason": f"This turn waits for something that cannot be answered here: {why}. "
-        "Approve to cancel the turn and keep the conversation; reject to let it wait.",
-    }
-    return Pending.model_validate({"approvals": [call]})
+        return Shown.NOTICE, _notice(facts, why)
 
 
 def value(facts: Json, result: Json, failures: Mapping[str, Any]) -> Any:
@@ -61,12 +62,13 @@ def value(facts: Json, result: Json, failures: Mapping[str, Any]) -> Any:
     Raises CancelTurn or LeaveIt if no value will do.
     """
     approved = result.get("action") == "approve" and result["outcome"] == "approved"
-    if _gate_of(facts) == CANCEL_TOOL:
-        raise CancelTurn if approved else LeaveIt
-    if facts["type"] == "tool_approval":
-        return {"approved": True} if approved else {"approved": False, "reason": result["reason"]}
-    if facts["type"] == "user_input":
-        return _answers(facts["payload"], result)
+    match Shown(facts["shown"]):
+        case Shown.NOTICE:
+            raise CancelTurn if approved else LeaveIt
+        case Shown.APPROVAL:
+            return {"approved": True} if approved else {"approved": False, "reason": result["reason"]}
+        case shown if facts["type"] == "user_input":
+            return _answers(shown, facts["payload"], result)
     if result["status"] == "returned":
         return result["value"]
     if facts["type"] in failures:
@@ -74,12 +76,24 @@ def value(facts: Json, result: Json, failures: Mapping[str, Any]) -> Any:
     raise CancelTurn
 
 
-def _gate_of(facts: Json) -> str:
-    asked = pending(facts)
-    return (*asked.calls, *asked.approvals)[0].tool_name
+def facts_of(state: str | None) -> Json:
+    """The facts of an interrupt, as they were stored with its run. Raises ValueError."""
+    facts = json.loads(state or "null")
+    if not isinstance(facts, dict) or not {"session_id", "interrupt_id", "shown"} <= facts.keys():
+        raise ValueError("this is no run that a Motus server opened")
+    return facts
 
 
-# tool_approval
+def _shown(call_id: str, kind: str, payload: Any) -> tuple[Shown, Pending]:
+    if kind == "tool_approval" and isinstance(payload, dict):
+        return Shown.APPROVAL, _approval(call_id, payload)
+    if kind == "user_input" and isinstance(payload, dict):
+        call = {"tool_call_id": call_id, "tool_name": QUESTION_TOOL}
+        if args := asking.questions(payload):
+            return Shown.QUESTIONS, Pending.model_validate({"calls": [{**call, "args": args}]})
+        if form := asking.form(payload):
+            return Shown.FORM, Pending.model_validate({"calls": [{**call, "kind": "form", "form": form}]})
+    return Shown.CUSTOM, _custom(call_id, kind, payload)
 
 
 def _approval(call_id: str, payload: Json) -> Pending:
@@ -92,141 +106,30 @@ def _approval(call_id: str, payload: Json) -> Pending:
     return Pending.model_validate({"approvals": [call]})
 
 
-# user_input
-
-
-def _questions(call_id: str, payload: Json) -> Pending:
-    """The questions as such if they are what Motus' own tool sends; else a form; else the payload as it is."""
-    asked = list(_asked(payload))
-    call = {"tool_call_id": call_id, "tool_name": QUESTION_TOOL}
-    for args in ({"args": {"questions": asked}}, {"kind": "form", "form": _form(asked)}):
-        try:
-            return Pending.model_validate({"calls": [{**call, **args}]})
-        except ValidationError:
-            continue
-    return _custom(call_id, "user_input", payload)
-
-
-def _asked(payload: Json) -> Iterator[Any]:
-    """The questions as our models name them, each text once: the answers are kept by it."""
-    given = payload.get("questions")
-    seen: set[str] = set()
-    for item in given if isinstance(given, list) else ():
-        if isinstance(item, str):
-            item = {"question": item}
-        if not isinstance(item, dict):
-            yield item
-            continue
-        text = item.get("question")
-        if isinstance(text, str):
-            if text.strip() in seen:
-                continue
-            seen.add(text.strip())
-        options = item.get("options")
-        yield {
-            "question": text,
-            "header": item.get("header") or "Question",
-            "multiSelect": bool(item.get("multiSelect") or item.get("multi_select")),
-            "options": list(map(_option, options)) if isinstance(options, list) else [],
-        }
-
-
-def _option(item: Any) -> Any:
-    if isinstance(item, str):
-        return {"label": item, "description": item}
-    if not isinstance(item, dict):
-        return item
-    description = item.get("description")
-    return {
-        "label": item.get("label"),
-        # ours have to say something
-        "description": description
-        if isinstance(description, str) and description.strip()
-        else item.get("label"),
-        "markdown": item.get("markdown"),
-    }
-
-
-def _form(asked: list[Any]) -> Json:
-    """One field a question, `q0`, `q1`, …: questions without options, or with more than a question has."""
-    fields = []
-    for number, item in enumerate(asked):
-        question = item if isinstance(item, dict) else {}
-        options = question.get("options") or []
-        field = {"name": f"q{number}", "label": question.get("question"), "required": True, "kind": "text"}
-        if options:
-            labels = [option.get("label") if isinstance(option, dict) else option for option in options]
-            field["kind"] = "multi_select" if question.get("multiSelect") else "select"
-            field["options"] = [{"value": label} for label in labels]
-        fields.append(field)
-    return {"fields": fields, "controls": ["accept", "decline"]}
-
-
-def _answers(payload: Json, result: Json) -> Json:
-    """`{"answers": {question: text}, "selections": {question: [text]}, …}`, by the agent's own texts."""
-    if result["status"] != "returned":
-        word = {"expired": "timed_out"}.get(result["outcome"], result["outcome"])
-        return {"answers": {}, "status": word, "error": result["message"]}
-    given = result["value"]
-    asked = list(_asked(payload))
-    if _is_question(asked):
-        answers = given["answers"]
-    elif _is_form(asked):
-        answers = {asked[int(name[1:])]["question"].strip(): answer for name, answer in given.items()}
-    else:
-        return given if isinstance(given, dict) else {"answers": {}, "response": given}
-    chosen = {
-        item["question"]: [_label(item, text) for text in _texts(answers[item["question"].strip()])]
-        for item in asked
-        if item["question"].strip() in answers
-    }
-    said: Json = {
-        "answers": {question: ", ".join(texts) for question, texts in chosen.items()},
-        "selections": chosen,
-    }
-    if _is_question(asked) and "response" in given:
-        said["response"] = given["response"]
-    return said
-
-
-def _is_form(asked: list[Any]) -> bool:
-    try:
-        FormRequest.model_validate(_form(asked))
-    except ValidationError:
-        return False
-    return True
-
-
-def _is_question(asked: list[Any]) -> bool:
-    try:
-        AskUserQuestion.model_validate({"questions": asked})
-    except ValidationError:
-        return False
-    return True
-
-
-def _texts(answer: str | list[str]) -> list[str]:
-    return [answer] if isinstance(answer, str) else list(answer)
-
-
-def _label(item: Json, text: str) -> str:
-    """The label as the agent wrote it, if the text is one; our models take blanks off its ends."""
-    labels = [option.get("label") for option in item["options"] if isinstance(option, dict)]
-    return next((label for label in labels if isinstance(label, str) and label.strip() == text), text)
-
-
-# everything else
-
-
 def _custom(call_id: str, kind: str, payload: Any) -> Pending:
     args = payload if isinstance(payload, dict) else {"payload": payload}
     call = {"kind": "custom", "tool_call_id": call_id, "tool_name": kind[:256] or "unknown", "args": args}
     return Pending.model_validate({"calls": [call]})
 
 
-def facts_of(state: str | None) -> Json:
-    """The facts of an interrupt, as they were stored with its run. Raises ValueError."""
-    facts = json.loads(state or "null")
-    if not isinstance(facts, dict) or not {"session_id", "interrupt_id", "type"} <= facts.keys():
-        raise ValueError("this is no run that a Motus server opened")
-    return facts
+def _notice(facts: Json, why: str) -> Pending:
+    call = {
+        "tool_call_id": facts["interrupt_id"],
+        "tool_name": CANCEL_TOOL,
+        "args": {"session_id": facts["session_id"]},
+        "reason": f"This turn waits for something that cannot be answered here: {why}. "
+        "Approve to cancel the turn and keep the conversation; reject to let it wait.",
+    }
+    return Pending.model_validate({"approvals": [call]})
+
+
+def _answers(shown: Shown, payload: Json, result: Json) -> Json:
+    if result["status"] != "returned":
+        word = {"expired": "timed_out"}.get(result["outcome"], result["outcome"])
+        return {"answers": {}, "status": word, "error": result["message"]}
+    given = result["value"]
+    if shown is Shown.QUESTIONS:
+        return asking.answers(payload, given)
+    if shown is Shown.FORM:
+        return asking.filled_in(payload, given)
+    return given if isinstance(given, dict) else {"answers": {}, "response": given}

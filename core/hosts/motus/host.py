@@ -12,6 +12,7 @@ from typing import Any, Final
 import structlog
 
 from core.clock import Clock
+from core.gates import Outcome
 from core.hosts.base import APPLIED, Present, Reply, Seen, Sessions, Wait, Word
 from core.hosts.config import MotusConfig
 from core.hosts.motus import client as wire
@@ -28,6 +29,9 @@ MAX_LONG_POLLS: Final = 64
 READINGS, REREAD_S = 5, 1.0
 """How often a session is read after the server took no answer, and when again. A worker that has ended is still shown
 as waiting for up to 3 s."""
+
+UNREADABLE: Final = "unreadable-"
+"""How our id begins of what the server cannot show. Its own ids are UUIDs."""
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +71,7 @@ class MotusHost:
                 yield wait
             ids = frozenset(wait.external_id for wait in waits)
             alive = frozenset(session.id for session in sessions)
-            dark = frozenset(w.session for w in waits if w.facts["type"] == gates.UNREADABLE)
+            dark = frozenset(wait.session for wait in waits if "hidden" in wait.facts)
             yield Present(ids, asked_ms, partial(_why_gone, alive, dark, unread))
             self._poll([s.id for s in sessions if s.status == "running"])
             rest_s = SOON_S if ids != before else min(rest_s * 1.5, LATE_S)
@@ -89,15 +93,11 @@ class MotusHost:
         except Gone:
             return []
         except Unreadable as error:
-            return [self._wait(session.id, _unreadable(session.turns), gates.UNREADABLE, str(error))]
+            return [_wait(session.id, _unreadable(session.turns), hidden=str(error))]
         except MotusError as error:
             log.warning("host.session_unread", host=self.name, session=session.id, error=str(error))
             return None
-        return [self._wait(session.id, i.id, i.type, i.payload) for i in reading.interrupts]
-
-    def _wait(self, session_id: str, interrupt_id: str, kind: str, payload: Any) -> Wait:
-        facts = {"session_id": session_id, "interrupt_id": interrupt_id, "type": kind, "payload": payload}
-        return Wait(f"{session_id}/{interrupt_id}", facts, session_id)
+        return [_wait(session.id, i.id, type=i.type, payload=i.payload) for i in reading.interrupts]
 
     def _poll(self, running: list[str]) -> None:
         """Have the server tell at once when a turn that runs comes to wait for something."""
@@ -121,11 +121,15 @@ class MotusHost:
         """One interrupt, one run with one gate."""
         times = (self._config.timeout_s, self._turns.left_s(wait.facts["session_id"]))
         asked = {**self._config.asked, "timeout_s": min((t for t in times if t is not None), default=None)}
+        shown, pending = gates.pending(wait.facts)
+        if shown is gates.Shown.NOTICE:
+            # whoever asked may end the turn without this, too
+            asked["policy"] = self._config.policy.model_copy(update={"self_approval": True})
         return RunRequest(
             **asked,
             external_id=wait.external_id,
-            pending=gates.pending(wait.facts),
-            state=json.dumps(wait.facts),
+            pending=pending,
+            state=json.dumps({**wait.facts, "shown": shown}),
         )
 
     # resuming
@@ -136,64 +140,75 @@ class MotusHost:
             facts = gates.facts_of(resume.state)
         except ValueError as error:
             return Reply(Word.REFUSED, str(error))
+        [gate] = resume.run.gates
+        # the gate's own word: a result may be void because its arguments are not those that were approved
+        if gate.status == Outcome.SUPERSEDED and gate.decision:
+            return Reply(Word.LOST, gate.decision.detail)
         results: dict[str, dict[str, dict[str, Any]]] = json.loads(resume.body)
         result = next(result for category in results.values() for result in category.values())
-        if result["outcome"] == "superseded":
-            return Reply(Word.LOST, result.get("message") or result.get("reason"))
-        # an earlier try may have got there, and its reply been lost
-        moved_on = Word.LOST if resume.tries == 1 else Word.UNKNOWN
         try:
             if await self._waits_for(facts) is not False:
-                return await self._say(facts, result, moved_on)
+                return await self._say(facts, result, resume.first)
         except Gone:
-            return Reply(moved_on, "The Motus session is gone.")
+            return _moved_on("The Motus session is gone.", resume.first)
         except MotusError as error:
             return Reply(Word.RETRYABLE, str(error))
         finally:
             self._woken.set()
-        return Reply(moved_on, "The turn no longer waits for this.")
+        return _moved_on("The turn no longer waits for this.", resume.first)
 
     async def _waits_for(self, facts: dict[str, Any]) -> bool | None:
         """Whether the interrupt is open. None: nobody can see, for it may be hidden behind one that is unreadable."""
         try:
             reading = await self._client.read(facts["session_id"])
         except Unreadable:
-            if facts["type"] != gates.UNREADABLE:
+            if "hidden" not in facts:
                 return None
             turns = {session.id: session.turns for session in await self._client.sessions()}
             return str(facts["interrupt_id"]) == _unreadable(turns.get(facts["session_id"], -1))
         return any(interrupt.id == facts["interrupt_id"] for interrupt in reading.interrupts)
 
-    async def _say(self, facts: dict[str, Any], result: dict[str, Any], moved_on: Word) -> Reply:
+    async def _say(self, facts: dict[str, Any], result: dict[str, Any], first: bool) -> Reply:
         session_id = facts["session_id"]
         try:
             value = gates.value(facts, result, self._config.failures)
         except gates.LeaveIt:
             return Reply(Word.REFUSED, "Nothing was sent to Motus: the turn waits on, until it is cancelled.")
         except gates.CancelTurn:
-            kept = await self._client.cancel_turn(
-                session_id, partial(self._sessions.moved, self.name, session_id)
-            )
+            kept = await self._cancel_turn(session_id)
             return Reply(Word.APPLIED, f"The turn was cancelled; the conversation goes on as session {kept}.")
         try:
             await self._client.resume(session_id, facts["interrupt_id"], value)
         except Gone:
             raise
         except wire.Moved as error:
-            return await self._not_taken(facts, moved_on, f"Motus says: {error}")
+            return await self._not_taken(facts, first, f"Motus says: {error}.")
         except Refused as error:
             return Reply(Word.REFUSED, f"Motus refused the answer: {error}")
         except MotusError as error:
             return await self._unheard(facts, str(error))
         return APPLIED
 
-    async def _not_taken(self, facts: dict[str, Any], moved_on: Word, said: str) -> Reply:
+    async def _cancel_turn(self, session_id: str) -> str:
+        """End the turn and keep the conversation: a session of the same messages takes its place. Returns its id.
+
+        Not under the same id: the turn that dies would mark the session that took its place as failed. It is made
+        before the old one is ended, so that no crash loses the conversation; an earlier try may have got so far.
+        """
+        kept = await self._sessions.moved_to(self.name, session_id)
+        if kept is None:
+            kept = await self._client.create(await self._client.messages(session_id))
+            await self._sessions.moved(self.name, session_id, kept)
+        await self._client.end(session_id)
+        return kept
+
+    async def _not_taken(self, facts: dict[str, Any], first: bool, said: str) -> Reply:
         """The server did not take the answer: because the turn has moved on, if a reading says so too."""
         for number in range(READINGS):
             if number:
                 await asyncio.sleep(REREAD_S)
             if not await self._waits_for(facts):
-                return Reply(moved_on, said)
+                return _moved_on(said, first)
         return Reply(Word.RETRYABLE, said)
 
     async def _unheard(self, facts: dict[str, Any], error: str) -> Reply:
@@ -207,9 +222,23 @@ class MotusHost:
         )
 
 
+def _moved_on(why: str, first: bool) -> Reply:
+    """The turn has moved on. Unless this is the ``first`` try, it may have been by one of ours whose reply was lost."""
+    if first:
+        return Reply(Word.LOST, why)
+    return Reply(
+        Word.UNKNOWN, f"{why} An earlier try may have got there: whose answer counted nobody can tell."
+    )
+
+
+def _wait(session_id: str, interrupt_id: str, **said: Any) -> Wait:
+    facts = {"session_id": session_id, "interrupt_id": interrupt_id, **said}
+    return Wait(f"{session_id}/{interrupt_id}", facts, session_id)
+
+
 def _unreadable(turns: int) -> str:
     # by the number of its messages, for a later turn may be unreadable too
-    return f"{gates.UNREADABLE}-{turns}"
+    return f"{UNREADABLE}{turns}"
 
 
 async def _why_gone(
@@ -217,7 +246,7 @@ async def _why_gone(
 ) -> str | None:
     """Why something is not among what waits. ``dark``: the sessions that wait for something that cannot be shown."""
     session_id, _, interrupt_id = external_id.partition("/")
-    if session_id in unread or (session_id in dark and not interrupt_id.startswith(gates.UNREADABLE)):
+    if session_id in unread or (session_id in dark and not interrupt_id.startswith(UNREADABLE)):
         return None  # nobody can tell
     if session_id in alive:
         return "It was answered elsewhere, or the turn ended."

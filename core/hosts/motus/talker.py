@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from core.hosts.base import HostAway, Load, Look, NotTaken, SessionGone, Standing
-from core.hosts.motus.client import Gone, MotusClient, MotusError, Moved, Refused, Unreadable
+from core.hosts.base import Load, Look, NotTaken, SessionGone, Standing
+from core.hosts.motus.client import Gone, MotusClient, Moved, Refused, Unreadable
 from core.hosts.motus.turnclock import TurnClock
 
 _STANDINGS: Final = {
@@ -45,11 +45,12 @@ class MotusTalker:
             return len(await self._client.messages(session))
 
     async def say(self, session: str, text: str) -> bool:
-        await self._turns.begins(session)
+        does_not_begin = await self._turns.begins(session)
         try:
             with _meant():
                 await self._client.send(session, text)
         except _UnderWay:
+            await does_not_begin()
             return False
         return True
 
@@ -84,7 +85,7 @@ class _Hidden(Exception):
 
 @contextlib.contextmanager
 def _meant() -> Iterator[None]:
-    """The wire's errors as those of every host."""
+    """The wire's errors as those of every host; all others are HostAway as they are."""
     try:
         yield
     except Gone as error:
@@ -95,5 +96,3 @@ def _meant() -> Iterator[None]:
         raise _Hidden from error
     except Refused as error:
         raise NotTaken(str(error)) from error
-    except MotusError as error:
-        raise HostAway(str(error)) from error

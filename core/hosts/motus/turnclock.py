@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from core.clock import Clock
@@ -11,6 +11,10 @@ from core.hosts.motus.client import Session
 
 MARGIN_S: Final = 5
 """A deadline is that much before the server's own, so that the explicit failure gets there in time."""
+
+
+async def _nothing() -> None:
+    """Nothing is counted."""
 
 
 class TurnClock:
@@ -30,12 +34,22 @@ class TurnClock:
         self._turns: dict[tuple[str, int], int] = {}
         self._looked_ms: int | None = None
 
-    async def begins(self, session_id: str) -> None:
-        """A message is about to be sent. Raises StoreUnavailable."""
+    async def begins(self, session_id: str) -> Callable[[], Awaitable[None]]:
+        """A message is about to be sent. Returns what is to be called if it is not taken, for another turn runs there.
+
+        Both raise StoreUnavailable.
+        """
         if self._turn_s is None:
-            return
-        self._turns = {turn: since for turn, since in self._turns.items() if turn[0] != session_id}
+            return _nothing
+        noted, known = await self._sessions.begun(self._host, session_id), self._turns
+        self._turns = {turn: since for turn, since in known.items() if turn[0] != session_id}
         await self._note(session_id, self._clock.now_ms())
+
+        async def does_not() -> None:
+            self._turns |= {turn: since for turn, since in known.items() if turn[0] == session_id}
+            await self._note(session_id, noted or 0)
+
+        return does_not
 
     async def look(self, sessions: Iterable[Session], asked_ms: int) -> None:
         """What the server said when it was asked at ``asked_ms``. Raises StoreUnavailable."""

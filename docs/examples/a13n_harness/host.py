@@ -123,8 +123,16 @@ class Host:
         if word != "done":
             try:
                 result = await self._resumed(resume["run"]["results"], kept, again=word == "again")
-            except (RunError, ValidationError) as error:
+            except RunError as error:
                 self._askgate.refuse(resume, f"The harness cannot go on from this: {error}")
+                return
+            except ValidationError:
+                # its text would show what was asked
+                left, here = kept["harness"], version("a13n-harness")
+                why = (
+                    f"a13n-harness {here} cannot read what a13n-harness {left} left when it stopped for this."
+                )
+                self._askgate.refuse(resume, why)
                 return
             if result.status not in ("completed", "suspended"):
                 # what the wait started from stays as it was, for what people decide next
@@ -168,7 +176,7 @@ def turn(conversation: str, result: HarnessRunResult[str], key: str) -> Turn:
     if result.deferred is None:
         raise RuntimeError(f"the run {result.status}: {result.failure}")
     kept = {
-        # a later release may not read this: the error that a resume then ends with names both
+        # a later release may not read this: what a resume is then refused with names both
         "harness": version("a13n-harness"),
         "conversation": conversation,
         "key": key,
