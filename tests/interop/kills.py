@@ -150,15 +150,18 @@ class Before:
         """The points that every scene comes by."""
 
     async def scene(self, doom: str | None) -> tuple[bool, list[str]]:
-        """See `Stage`. All agents ask, and all of them go on."""
-        handles = [await self._victim.begin(asks) for asks in self._victim.agents]
+        """See `Stage`. The first agent asks before askgate lives, each other one when all so far has been found."""
+        handles: list[str] = []
+        asked = 0
         met = self._clock.file.with_name(f"met-{len(self._past)}")
         life = Life(live, (self._url, self._victim.block, str(self._clock.file)), doom, met)
         try:
             async with asyncio.timeout(PATIENCE_S):
-                while not await self._over():
-                    life.keep_alive()
-                    await asyncio.sleep(LOOK_S)
+                for asks in self._victim.agents:
+                    handles.append(await self._victim.begin(asks))
+                    asked += len(asks)
+                    await self._until(life, asked)
+                await self._until(life, asked, ended=True)
                 heard = [await self._victim.heard(handle) for handle in handles]
         finally:
             points = life.end()
@@ -166,8 +169,13 @@ class Before:
         await self._check_runs(life)
         return life.struck, points
 
-    async def _over(self) -> bool:
-        """Say what people say to what is open. Returns whether all that was asked has been found, and has ended."""
+    async def _until(self, life: Life, asked: int, *, ended: bool = False) -> None:
+        """Let askgate live, and people say what they say, until so much has been found, or has ``ended`` too."""
+        while not await self._go_on(asked, ended):
+            life.keep_alive()
+            await asyncio.sleep(LOOK_S)
+
+    async def _go_on(self, asked: int, ended: bool) -> bool:
         runs = await self._runs()
         pending = [gate for run in runs for gate in run.gates if gate.pending]
         said = [(gate, word) for gate in pending if (word := self._ask_of(gate).word)]
@@ -175,11 +183,11 @@ class Before:
             await self._engine.decide(
                 gate.id, word.action, values=word.values, comment=word.comment, by=ANA, via="slack"
             )
+        found = sum(len(run.gates) for run in runs) >= asked
         left = [run for run in runs if run.status not in ENDED]
-        found = sum(len(run.gates) for run in runs) >= len(self._asks)
-        if found and left and not said and all(run.open for run in left):
+        if found and ended and left and not said and all(run.open for run in left):
             self._clock.put_forward(1000 * TIMEOUT_S)  # nobody says anything to the rest
-        return found and not left
+        return found and not (ended and left)
 
     async def _check_runs(self, life: Life) -> None:
         """Each thing was put to people once, and its run has ended as it is to."""

@@ -1,4 +1,4 @@
-"""Kills askgate at any moment between what somebody says in a thread and the agent's reply to it."""
+"""Kills askgate at any moment of a conversation in a thread: what is said, what the agent asks, and its reply."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from operator import contains
 from pathlib import Path
 
 from core.conversations import Stage, Where
@@ -100,7 +101,8 @@ class Thread:
 
     def _all_told(self) -> bool:
         shown = self._shown()
-        return len(shown) == len(self._told) and all(t in s for t, s in zip(self._told, shown, strict=True))
+        in_thread = all(message.get("thread_ts") == self._root["ts"] for message in self._posted())
+        return len(shown) == len(self._told) and in_thread and all(map(contains, shown, self._told))
 
     def _shown(self) -> list[str]:
         return list(map(self._world.slack.text_of, self._posted()))

@@ -33,11 +33,11 @@ async def test_twenty_kills_before_a13n(a13n: A13n, redis: Redis, redis_url: str
         await kill(stage, seed=7, times=TIMES)
 
 
-async def test_two_kills_before_motus_lose_nothing_and_answer_nothing_twice(
+async def test_a_kill_before_motus_loses_nothing_and_answers_nothing_twice(
     motus: Motus, redis: Redis, redis_url: str, tmp_path: Path
 ) -> None:
     async with before(OfMotus(motus), redis_url, tmp_path) as stage:
-        await kill(stage, seed=18, times=2, points=stage.certain)
+        await kill(stage, seed=12, times=1, points=stage.certain)
 
 
 @pytest.mark.slow
