@@ -39,6 +39,7 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS session (last INTEGER PRIMARY KEY, id TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS wait (asks TEXT PRIMARY KEY, key TEXT NOT NULL, run TEXT);
 """
+CHANNEL, APPROVERS = os.environ["ASKGATE_CHANNEL"], os.environ["ASKGATE_APPROVERS"].split(",")
 GO_ON = "Your process died. Look at how things are, and go on."
 
 
@@ -103,8 +104,8 @@ class People:
                 "title": "Claude",
                 "external_id": self._session,
                 "pending": {category: [asks | {"tool_call_id": "asked"}]},
-                "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
-                "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(","), "edits": True},
+                "place": {"channel": CHANNEL},
+                "policy": {"approvers": APPROVERS, "edits": True},
             }
             run = (await askgate("/runs", body, key))["id"]
             with self._memory:

@@ -36,6 +36,7 @@ from langgraph.types import Command, Interrupt, StateSnapshot, interrupt
 Json = dict[str, Any]
 HOST, LEASE_S = "langgraph", float(os.environ.get("LEASE_S", "900"))  # seconds, longer than a turn takes
 RETRY_S = 10
+CHANNEL, APPROVERS = os.environ["ASKGATE_CHANNEL"], os.environ["ASKGATE_APPROVERS"].split(",")
 
 
 @tool
@@ -100,8 +101,8 @@ def settle(graph: CompiledStateGraph, config: Json) -> None:
         "host": HOST,
         "state": thread,
         "pending": {"calls": [ask for ask in asked if ask not in approvals], "approvals": approvals},
-        "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
-        "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(","), "edits": edits},
+        "place": {"channel": CHANNEL},
+        "policy": {"approvers": APPROVERS, "edits": edits},
     }
     askgate("/runs", run, "-".join([thread, *(item.id for item in state.interrupts)]))
 
@@ -127,7 +128,12 @@ def take_up(graph: CompiledStateGraph, memory: sqlite3.Connection, resume: Json)
         why = f"{type(error).__name__}: {error}"[:4096]
         askgate(f"{path}/nack", lease | {"retry_in_s": RETRY_S, "error": why})
         return
-    settle(graph, config)
+    try:
+        settle(graph, config)
+    except HTTPError as error:
+        why = f"What it asks then cannot be put to people: {error}"[:4096]
+        askgate(f"{path}/nack", lease | {"final": True, "error": why})
+        return
     askgate(f"{path}/ack", lease)
 
 
@@ -176,7 +182,10 @@ def main(model: BaseChatModel | str, **how: Any) -> None:
     while True:
         claimed = askgate("/resumes/claim", {"host": HOST, "max": 1, "wait_s": 20, "lease_s": LEASE_S})
         for resume in claimed["resumes"]:
-            take_up(graph, memory, resume)
+            try:
+                take_up(graph, memory, resume)
+            except HTTPError as error:  # it took longer than the lease, say
+                print(f"{resume['run']['id']}: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,10 @@ from typing_extensions import TypedDict
 
 Json = dict[str, Any]
 HOST, LEASE_S = "openai-agents", float(os.environ.get("LEASE_S", "900"))  # seconds, longer than a turn takes
+WHOM: Json = {
+    "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
+    "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(",")},
+}
 MAY_HAVE_RUN = "The tools may have run: look before you have it decided again."
 
 
@@ -79,8 +83,7 @@ def came_to(result: RunResult) -> Json:
             "calls": [asked(item) for item in questions],
             "approvals": [asked(item) for item in others],
         },
-        "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
-        "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(",")},
+        **WHOM,
     }
     return {"run": run}
 
@@ -126,7 +129,11 @@ async def take_up(agent: Agent[Json], memory: sqlite3.Connection, resume: Json) 
     if end is None:
         refuse(run, lease, f"A process died in this. {MAY_HAVE_RUN}")
         return
-    tell(json.loads(end), key=f"after-{key}")
+    try:
+        tell(json.loads(end), key=f"after-{key}")
+    except HTTPError as error:
+        refuse(run, lease, f"{MAY_HAVE_RUN} What it asks then cannot be put to people: {error}")
+        return
     askgate(f"/resumes/{run['id']}/ack", lease)
 
 
@@ -161,7 +168,10 @@ async def main(model: Model | str) -> None:
     while True:
         claimed = askgate("/resumes/claim", {"host": HOST, "max": 1, "wait_s": 20, "lease_s": LEASE_S})
         for resume in claimed["resumes"]:
-            await take_up(agent, memory, resume)
+            try:
+                await take_up(agent, memory, resume)
+            except HTTPError as error:  # it took longer than the lease, say
+                print(f"{resume['run']['id']}: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,10 @@ from typing_extensions import TypedDict
 Json = dict[str, Any]
 HOST = "pydantic-ai"
 LEASE_S = float(os.environ.get("LEASE_S", "900"))  # longer than a turn takes
+WHOM: Json = {
+    "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
+    "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(","), "edits": True},
+}
 MAY_HAVE_RUN = "The tools may have run: look before you have it decided again."
 
 
@@ -82,8 +86,7 @@ def came_to(result: AgentRunResult[str | DeferredToolRequests]) -> Json:
             "calls": [asked(call) for call in result.output.calls],
             "approvals": [asked(call) | fits(call) for call in result.output.approvals],
         },
-        "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
-        "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(","), "edits": True},
+        **WHOM,
     }
     return {"run": run}
 
@@ -135,7 +138,11 @@ def take_up(agent: Agent[None, str | DeferredToolRequests], memory: sqlite3.Conn
     if end is None:
         refuse(run, lease, f"A process died in this. {MAY_HAVE_RUN}")
         return
-    tell(json.loads(end), key=f"after-{key}")
+    try:
+        tell(json.loads(end), key=f"after-{key}")
+    except HTTPError as error:
+        refuse(run, lease, f"{MAY_HAVE_RUN} What it asks then cannot be put to people: {error}")
+        return
     askgate(f"/resumes/{run['id']}/ack", lease)
 
 
@@ -170,7 +177,10 @@ def main(model: Model | str) -> None:
     while True:
         claim = {"host": HOST, "max": 1, "wait_s": 20, "lease_s": LEASE_S}
         for resume in askgate("/resumes/claim", claim)["resumes"]:
-            take_up(agent, memory, resume)
+            try:
+                take_up(agent, memory, resume)
+            except HTTPError as error:  # it took longer than the lease, say
+                print(f"{resume['run']['id']}: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -88,16 +88,18 @@ class Motus:
 def warm_up(url: str) -> None:
     """The first turn of a server starts its workers, and until they have imported everything it answers nobody."""
 
-    def call(path: str, body: Json | None = None) -> Json:
+    def call(path: str, body: Json | None = None, method: str | None = None) -> Json:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{url}{path}", data, {"Content-Type": "application/json"})
+        kind = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{url}{path}", data, kind, method=method)
         with urllib.request.urlopen(request, timeout=3 * PATIENCE_S) as answer:
-            return dict(json.load(answer))
+            return dict(json.loads(answer.read() or "{}"))
 
     session = call("/sessions", {})["session_id"]
     call(f"/sessions/{session}/messages", {"content": '{"say": "ready"}'})
     while call(f"/sessions/{session}?wait=true&timeout=25")["status"] == "running":
         continue
+    call(f"/sessions/{session}", method="DELETE")
 
 
 @pytest.fixture(scope="session")

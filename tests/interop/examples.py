@@ -25,14 +25,14 @@ from tests.interop.upstream import CACHE
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SECRET = "host-secret-0123456789"
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 class Program:
     """One example, with the model that a file of the tests gives it. It deploys by writing a line to a file.
 
     ``faults``: by the last word of a call's path what happens to such calls, one after the other: askgate is `away` for
-    it, or the program `dies` in it.
+    it, the reply is `lost`, or the program `dies` in it. ``calls``: the paths of all calls so far.
     """
 
     def __init__(self, engine: ResumeEngine, python: Path, script: str, url: str, folder: Path) -> None:
@@ -41,6 +41,7 @@ class Program:
         self.folder = folder
         self._process: asyncio.subprocess.Process | None = None
         self.faults: dict[str, list[str]] = {}
+        self.calls: list[str] = []
         self._log = folder / "said"
         self._env = {
             **{name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")},
@@ -136,14 +137,20 @@ class Program:
         assert process.returncode == 0, self.trouble
         self._heard = said.decode()
 
-    def befall(self, path: str) -> None:
+    async def befall(
+        self, path: str, handled: Callable[[], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
         """Have happen to a call what its faults say. Raises HTTPServiceUnavailable."""
+        self.calls.append(path)
         faults = self.faults.get(path.rpartition("/")[2])
         if not faults:
-            return
-        if faults.pop(0) == "dies":
-            assert self._process
-            os.killpg(self._process.pid, signal.SIGKILL)
+            return await handled()
+        match faults.pop(0):
+            case "dies":
+                assert self._process
+                os.killpg(self._process.pid, signal.SIGKILL)
+            case "lost":
+                await handled()
         raise web.HTTPServiceUnavailable
 
     @property
@@ -169,8 +176,7 @@ async def example(
     async def befalling(
         request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        program.befall(request.path)
-        return await handler(request)
+        return await program.befall(request.path, lambda: handler(request))
 
     app = web.Application(middlewares=[befalling])
     app.add_subapp(PREFIX, build_api(engine, {"agent": SecretStr(SECRET)}))

@@ -9,7 +9,7 @@ import json
 import os
 
 import with_claude_agent
-from claude_agent_sdk import ClaudeAgentOptions, Transport
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Transport
 
 OPTIONS = [{"label": "Focused", "description": "One service"}, {"label": "Broad", "description": "All"}]
 ALWAYS = {
@@ -18,6 +18,7 @@ ALWAYS = {
     "behavior": "allow",
     "destination": "session",
 }
+ANYWHERE = ALWAYS | {"rules": [{"toolName": "deploy", "ruleContent": "*"}]}
 
 
 def question(text, multi=False):
@@ -27,10 +28,12 @@ def question(text, multi=False):
 AT_ONCE = [
     ("q1", "AskUserQuestion", question("Which scopes?", multi=True), []),
     ("q2", "AskUserQuestion", question("Which next?"), []),
-    ("d1", "deploy", {"version": "1.4", "target": "prod"}, []),
+    ("d1", "deploy", {"version": "1.4", "target": "prod"}, [ANYWHERE]),
     ("d2", "deploy", {"version": "1.4", "target": "backup"}, []),
     ("d3", "deploy", {"version": "1.4", "target": "dev"}, [ALWAYS]),
 ]
+if "TWINS" in os.environ:  # the same call twice
+    AT_ONCE = [(use_id, "deploy", {"version": "1.4", "target": "backup"}, []) for use_id in ("d1", "d2")]
 AFTERWARDS = ("d4", "deploy", {"version": "1.4", "target": "prod"}, [])
 
 
@@ -98,6 +101,18 @@ class Program(Transport):
         if name == "deploy" and response["response"]["behavior"] == "allow":
             deploy(**response["response"]["updatedInput"])
         return use_id, response["response"]
+
+
+class Client(ClaudeSDKClient):
+    """The SDK's own, which notes the session that it begins or goes on with."""
+
+    def __init__(self, how, transport):
+        with open("sessions", "a") as file:
+            file.write(f"{'resume' if how.resume else 'begin'} {how.resume or how.session_id}\n")
+        super().__init__(how, transport)
+
+
+with_claude_agent.ClaudeSDKClient = Client
 
 
 async def main():

@@ -190,6 +190,18 @@ async def test_a_conversation_that_waits_takes_no_turn_and_shows_what_was_said(
 
 
 @pytest.mark.slow
+async def test_what_cannot_be_put_to_people_is_told_to_the_model_and_holds_up_nothing(
+    engine: ResumeEngine, program: Program
+) -> None:
+    said = await program.ok("say", "one", "ask", ASKGATE_APPROVERS="ben")
+    assert "approvers" in said
+    assert ["approvers" in text for text, _ in program.heard("one")] == [True, True]
+    assert program.deployments == []
+    await program.ok("say", "one", "ask")
+    assert (await waiting(engine)).doc.external_id == "one"
+
+
+@pytest.mark.slow
 async def test_silence_is_told_to_the_model_and_nothing_runs(engine: ResumeEngine, program: Program) -> None:
     await program.ok("say", "one", "ask")
     run = await waiting(engine)

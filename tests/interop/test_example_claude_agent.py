@@ -32,7 +32,7 @@ def about(runs: list[Run], words: str) -> Gate:
 
 async def decide(engine: ResumeEngine, runs: list[Run]) -> None:
     """Answer and decline; approve with other arguments, not at all, and for always."""
-    both = {"answers": {"Which scopes?": ["Focused", "Broad"]}}
+    both = {"answers": {"Which scopes?": ["Focused", "Broad"]}, "response": "Broad after noon"}
     edited = {"override_args": {"version": "1.4", "target": "staging"}}
     await engine.decide(about(runs, "Which scopes?").id, Action.ANSWER, by=ANA, via="slack", values=both)
     await engine.decide(about(runs, "Which next?").id, Action.DECLINE, by=ANA, via="slack")
@@ -44,7 +44,7 @@ async def decide(engine: ResumeEngine, runs: list[Run]) -> None:
 async def test_a_session_that_is_resumed_finds_what_people_decided_and_uses_it_once(
     engine: ResumeEngine, program: Program
 ) -> None:
-    program.faults["runs"] = ["away"]
+    program.faults["runs"] = ["lost"]
     runs = await program.until_all_wait(5, "Deploy 1.4")
     await decide(engine, runs)
     async with program.running() as process:
@@ -57,10 +57,30 @@ async def test_a_session_that_is_resumed_finds_what_people_decided_and_uses_it_o
     heard = program.heard
     assert heard["q1"]["updatedInput"]["answers"] == {"Which scopes?": "Focused, Broad"}
     assert heard["q1"]["updatedInput"]["questions"][0]["question"] == "Which scopes?"
+    assert heard["q1"]["updatedInput"]["response"] == "Broad after noon"
     assert heard["q2"]["behavior"] == "deny"
     assert heard["q2"]["message"].startswith("The user declined to answer")
     assert heard["d1"]["updatedInput"] == {"version": "1.4", "target": "staging"}
-    assert "updatedPermissions" not in heard["d1"]
+    assert "updatedPermissions" not in heard["d1"], "nobody approved it for always"
     assert heard["d2"] == {"behavior": "deny", "message": "not there"}
     assert heard["d3"]["updatedPermissions"][0]["rules"] == [{"toolName": "deploy", "ruleContent": "dev"}]
     assert heard["d4"] == {"behavior": "deny", "message": "once is enough"}
+    begun, resumed = (line.split() for line in (program.folder / "sessions").read_text().splitlines())
+    assert (begun[0], resumed) == ("begin", ["resume", begun[1]])
+
+
+@pytest.mark.slow
+async def test_the_same_call_twice_at_once_has_a_decision_each(
+    engine: ResumeEngine, program: Program
+) -> None:
+    async with program.running("Deploy 1.4", TWINS="1") as process:
+        first, second = await program.all_waiting(process, 2)
+        await engine.decide(first.gates[0].id, Action.APPROVE, by=ANA, via="slack")
+        await engine.decide(second.gates[0].id, Action.DENY, by=ANA, via="slack", comment="once is enough")
+        [after] = [
+            run for run in await program.all_waiting(process, 1) if run.id not in (first.id, second.id)
+        ]
+        await engine.decide(after.gates[0].id, Action.DENY, by=ANA, via="slack", comment="no more")
+        await program.ended(process)
+    assert sorted(program.heard[key]["behavior"] for key in ("d1", "d2")) == ["allow", "deny"]
+    assert program.deployments == ["1.4 backup"]

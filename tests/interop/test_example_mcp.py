@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from core.engine import ResumeEngine
 from core.gates import Action
 from core.runs import RunStatus
 from tests.conftest import ANA
-from tests.interop.examples import Program, example
+from tests.interop.examples import PATIENCE_S, Program, example
 from tests.interop.upstream import environment
 
 RELEASE = ("legacy", "release", '{"version": "1.4"}')
@@ -34,7 +35,7 @@ async def decide(engine: ResumeEngine, run_id: str, action: Action, **values: ob
 async def test_a_command_that_is_given_again_finds_what_people_filled_in(
     engine: ResumeEngine, program: Program
 ) -> None:
-    program.faults["runs"] = ["away"]
+    program.faults["runs"] = ["lost"]
     form = await program.until_it_waits(*RELEASE)
     await decide(engine, form.id, Action.ACCEPT, target="staging", machines=2)
     async with program.running(*RELEASE) as process:
@@ -85,6 +86,9 @@ async def test_what_is_asked_withdrawn_and_asked_again_has_one_card(
 ) -> None:
     async with program.running(*CONFIRM) as process:
         run = await program.waiting(process)
+        async with asyncio.timeout(PATIENCE_S):
+            while sum(path.endswith(run.id) for path in program.calls) < 2:  # noqa: ASYNC110  # joined again
+                await asyncio.sleep(0.02)
         await decide(engine, run.id, Action.ACCEPT)
         await program.ended(process)
     assert program.heard == ["accept"]
@@ -97,7 +101,7 @@ async def test_a_card_that_askgate_no_longer_has_is_asked_anew(
 ) -> None:
     form = await program.until_it_waits(*DEPLOY)
     with sqlite3.connect(program.folder / "memory.db") as memory:
-        memory.execute("UPDATE wait SET run = ?", [form.id[:-1] + "0"])
+        memory.execute("UPDATE wait SET run = ?", [form.id[:-1] + ("1" if form.id[-1] == "0" else "0")])
     async with program.running(*DEPLOY) as process:
         runs = await program.all_waiting(process, 2)
         [again] = [run for run in runs if run.id != form.id]

@@ -35,6 +35,7 @@ async def decide(engine: ResumeEngine, run: Run) -> None:
 async def test_other_processes_take_up_what_people_decided_and_say_what_came_of_it(
     engine: ResumeEngine, program: Program
 ) -> None:
+    program.faults["runs"] = ["lost"]
     run = await program.until_it_waits("Deploy 1.4")
     await decide(engine, run)
     program.faults["ack"] = ["away", "dies"]  # after its turn

@@ -35,12 +35,14 @@ async def decide(engine: ResumeEngine, run: Run) -> None:
 async def test_other_processes_take_up_what_people_decided_and_say_what_came_of_it(
     engine: ResumeEngine, program: Program
 ) -> None:
+    program.faults["runs"] = ["lost"]
     run = await program.until_it_waits("Deploy 1.4")
     await decide(engine, run)
     program.faults["ack"] = ["away", "dies"]  # after its turn
     await program.until_it_dies()
     await program.until_taken_up(run)
     assert program.deployments == ["1.4 staging"]
+    assert gate(run, "d1").doc.args_schema, "what approvers edit is checked"
     heard = program.heard
     assert heard["q1"] == [{"answers": {"Which scope?": "Focused"}}, "success"]
     assert heard["q2"][1] == "failed"

@@ -112,9 +112,7 @@ def _outcome(resume: Resume, fold: Fold, gate: Json, said: Said) -> Reply:
     closed = fold.closed.get(gate["id"])
     if closed is None:
         return Reply(Word.UNKNOWN, "looprig no longer waits for this.")
-    # a run that was put back begins with its first try again, and keeps the reason of the last one
-    never_tried = resume.tries == 1 and resume.run.error is None
-    if never_tried or closed.source != "user":
+    if resume.first or closed.source != "user":
         return Reply(Word.LOST, closed.sentence)
     match same_answer(gate["kind"], said, closed):
         case True:  # or by somebody who said the same, which is the same to the agent

@@ -15,6 +15,7 @@ import asyncio
 import importlib
 import json
 import os
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from pydantic_ai.tools import ToolApproved, ToolDenied
 HOST = "a13n-harness"
 # longer than a turn takes, so that nobody else takes a run up that goes on; and how long one waits whose process died
 LEASE_S = float(os.environ.get("HOST_LEASE_S", "900"))
+UNPROCESSABLE = 422
 QUESTION = "ask_user_question"
 PRESENTATION = "a13n.harness.approval-presentation"
 INTERRUPTED = (
@@ -71,16 +73,38 @@ class Host:
         )
         key = f"{conversation}-{uuid4().hex}"
         self._memory.keep(conversation, turn(conversation, result, key), key=key, waited=None)
-        self.tell()
+        await self.tell()
 
-    def tell(self) -> None:
+    async def tell(self) -> None:
         """Put to people what they have not been asked yet. Twice is as good as once: askgate knows the key."""
         for key, body in self._memory.untold():
-            self._askgate.open(body, key)
+            try:
+                self._askgate.open(body, key)
+            except Refused as error:
+                if error.status != UNPROCESSABLE:
+                    raise
+                print(f"{body['external_id']}: {error}", file=sys.stderr)
+                await self._fail(key, json.loads(body["state"]), f"It cannot be put to people. {error}")
             self._memory.told(key)
 
+    async def _fail(self, key: str, kept: Json, why: str) -> None:
+        """Go on from what cannot be put to people: the model hears why, and the conversation does not wait for ever."""
+        asked = requests_json.validate_python(kept["deferred"])
+        results: Json = {
+            "calls": {
+                call.target_call.tool_call_id: {"status": "failed", "message": why} for call in asked.calls
+            },
+            "approvals": {
+                call.target_call.tool_call_id: {"action": "deny", "reason": why} for call in asked.approvals
+            },
+        }
+        result = await self._resumed(results, kept, again=False)
+        next_key = f"{key}-next"
+        end = turn(kept["conversation"], result, next_key)
+        self._memory.keep(kept["conversation"], end, key=next_key, waited=key)
+
     async def work(self, *, once: bool = False) -> None:
-        self.tell()
+        await self.tell()
         while True:
             resume = self._askgate.claim(HOST, wait_s=0 if once else 20, lease_s=LEASE_S)
             if resume:
@@ -98,7 +122,7 @@ class Host:
             return
         if word != "done":
             try:
-                result = await self._resumed(resume, kept, again=word == "again")
+                result = await self._resumed(resume["run"]["results"], kept, again=word == "again")
             except RunError as error:
                 self._askgate.refuse(resume, f"The harness cannot go on from this: {error}")
                 return
@@ -118,12 +142,11 @@ class Host:
             next_key = f"{key}-next"
             end = turn(conversation, result, next_key)
             self._memory.keep(conversation, end, key=next_key, waited=kept["key"], resumed=key)
-        self.tell()
+        await self.tell()
         self._askgate.ack(resume)
 
-    async def _resumed(self, resume: Json, kept: Json, *, again: bool) -> HarnessRunResult[str]:
+    async def _resumed(self, given: Json, kept: Json, *, again: bool) -> HarnessRunResult[str]:
         asked = requests_json.validate_python(kept["deferred"])
-        given = resume["run"]["results"]
         results = asked.build_results(
             calls={call_id: answer(result) for call_id, result in given["calls"].items()},
             approvals={call_id: permission(result, again) for call_id, result in given["approvals"].items()},
