@@ -735,11 +735,11 @@ def talk_queued(turns: int, workers: int) -> str:
 
 TALK_ENDS: Final[Mapping[str, str]] = {
     "silent": "The agent has ended its turn without a word.",
-    "error": "⛔ The agent failed. It will not remember the last message; what was said before, it does.",
+    "error": "⛔ The agent failed. It has forgotten the last message: the conversation goes on from before that.",
     "gone": "⛔ The agent's server no longer knows this conversation: it was deleted there, or the server was "
     "restarted. Whether the agent got the last message nobody knows. The next one begins anew: the agent will "
     "know nothing of what was said before.",
-    "cancelled": "The agent was stopped. It will not remember the last message; what was said before, it does.",
+    "cancelled": "The agent was stopped. It has forgotten the last message: the conversation goes on from before that.",
     "refused": "⛔ The agent's server does not take this message.",
     "not_sent": "⛔ The agent's server could not be reached for 15 minutes. The message was not sent: say it again.",
     "unknown": "⛔ The agent's server could not be reached for 15 minutes. It has the message; what became of it "

@@ -751,11 +751,11 @@ def talk_queued(turns: int, workers: int) -> str:
 
 TALK_ENDS: Final[Mapping[str, str]] = {
     "silent": "El agente ha terminado su turno sin decir nada.",
-    "error": "⛔ El agente ha fallado. No recordará el último mensaje; lo que se dijo antes, sí.",
+    "error": "⛔ El agente ha fallado. Ha olvidado el último mensaje: la conversación sigue desde antes de él.",
     "gone": "⛔ El servidor del agente ya no conoce esta conversación: se borró allí, o el servidor se reinició. "
     "Nadie sabe si el agente recibió el último mensaje. El siguiente empieza de nuevo: el agente no sabrá nada de lo "
     "que se dijo antes.",
-    "cancelled": "El agente se ha detenido. No recordará el último mensaje; lo que se dijo antes, sí.",
+    "cancelled": "El agente se ha detenido. Ha olvidado el último mensaje: la conversación sigue desde antes de él.",
     "refused": "⛔ El servidor del agente no acepta este mensaje.",
     "not_sent": "⛔ No se pudo contactar con el servidor del agente durante 15 minutos. El mensaje no se envió: "
     "escríbelo otra vez.",
