@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -39,6 +40,11 @@ ANA = Person(team=HOME, user="U1")
 BEN = Person(team=HOME, user="U2")
 CHO = Person(team=HOME, user="U3")
 LOOPBACK = ip_network("127.0.0.0/8")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are processors: a good part of the time tests wait for servers and browsers."""
+    return (os.cpu_count() or 1) * 3 // 2
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
