@@ -51,7 +51,8 @@ class Serve:
         session = self._of(request, live=False)
         limit = _number(request, "limit", 100, 1, 1000)
         found = session.public(_number(request, "from_journal_seq", 0, 0))
-        events = [{"journal_seq": seq, "event": event} for seq, event in found[:limit]]
+        # an item may come without its event
+        events = [{"journal_seq": seq} | ({"event": event} if event else {}) for seq, event in found[:limit]]
         done = len(found) < limit
         following = 0 if done else events[-1]["journal_seq"] + 1
         return web.json_response({"events": events, "next_journal_seq": following, "done": done})

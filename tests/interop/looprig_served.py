@@ -33,6 +33,12 @@ async def served(engine: ResumeEngine, looprig: Looprig, dialect: str, **more: A
         await desk.stop(5)
 
 
+def asks(run: Run) -> str:
+    """The label of the field of a question."""
+    assert run.gates[0].doc.form
+    return run.gates[0].doc.form.fields[0].label
+
+
 @dataclass
 class Case:
     """A session with one gate. What its answer comes to is the test's affair."""

@@ -66,7 +66,9 @@ class Session:
 
     def public(self, from_seq: int) -> list[tuple[int, Json]]:
         """The events from that number on that anybody may read."""
-        return [(seq, event) for seq, event in enumerate(self.journal, 1) if event and seq >= from_seq]
+        return [
+            (seq, event) for seq, event in enumerate(self.journal, 1) if event is not None and seq >= from_seq
+        ]
 
     def open(self, gate: Json, request: Json | None = None) -> str:
         """Open a gate; with the request that a permission is about, told right behind."""

@@ -67,3 +67,20 @@ async def test_a_session_that_is_resumed_finds_what_people_decided_and_uses_it_o
     assert heard["d4"] == {"behavior": "deny", "message": "once is enough"}
     begun, resumed = (line.split() for line in (program.folder / "sessions").read_text().splitlines())
     assert (begun[0], resumed) == ("begin", ["resume", begun[1]])
+
+
+@pytest.mark.slow
+async def test_the_same_call_twice_at_once_has_a_decision_each(
+    engine: ResumeEngine, program: Program
+) -> None:
+    async with program.running("Deploy 1.4", TWINS="1") as process:
+        first, second = await program.all_waiting(process, 2)
+        await engine.decide(first.gates[0].id, Action.APPROVE, by=ANA, via="slack")
+        await engine.decide(second.gates[0].id, Action.DENY, by=ANA, via="slack", comment="once is enough")
+        [after] = [
+            run for run in await program.all_waiting(process, 1) if run.id not in (first.id, second.id)
+        ]
+        await engine.decide(after.gates[0].id, Action.DENY, by=ANA, via="slack", comment="no more")
+        await program.ended(process)
+    assert sorted(program.heard[key]["behavior"] for key in ("d1", "d2")) == ["allow", "deny"]
+    assert program.deployments == ["1.4 backup"]

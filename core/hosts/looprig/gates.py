@@ -218,8 +218,10 @@ def _choices(gate: Json) -> dict[str, str]:
 
 def _by_value(options: list[Json]) -> dict[str, str]:
     """Labels by their values. looprig allows two of a value; the first will do."""
-    labels = {option.get("value") or "": option.get("label") or "" for option in reversed(options)}
-    return {value: labels[value] for value in dict.fromkeys(option.get("value") or "" for option in options)}
+    labels: dict[str, str] = {}
+    for option in options:
+        labels.setdefault(option.get("value") or "", option.get("label") or "")
+    return labels
 
 
 def _ask_user(gate: Json) -> Json:
