@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 
 from bot import words
 from bot.slack import talking
+from core.agenda import TryAgain
 from core.conversations import Where
 from tests.acceptance.world import WAIT_S, Json, World, said, world_in
 from tests.interop.between import Between
@@ -70,16 +71,23 @@ class Chat:
                 f"the thread does not say {texts}, but {[text[:200] for text in self.shown(root)]}"
             ) from None
 
+    def talk_id(self, root: Json) -> str:
+        team = self.world.slack.world.channels[root["channel"]].team
+        return Where(team, root["channel"], root["ts"]).id
+
     async def signed(self, root: Json, word: str) -> None:
         """Wait until everybody knows how the turn stands: Slack shows it a moment before the store has it."""
-        team = self.world.slack.world.channels[root["channel"]].team
-        where = Where(team, root["channel"], root["ts"])
 
         async def there() -> bool:
-            talk = await self.world.replicas[0].engine.talks.read(where.id)
+            talk = await self.world.replicas[0].engine.talks.read(self.talk_id(root))
             return bool(talk and talk.sign and talk.sign.word == word)
 
         await eventually(there)
+
+    async def look(self, root: Json) -> None:
+        """Look at a turn that goes on, as a worker does every now and then."""
+        with pytest.raises(TryAgain):
+            await self.world.replicas[0].worker._handlers["talk"](self.talk_id(root), 1)
 
     async def session(self) -> str:
         """The one session that the server has."""
@@ -150,9 +158,16 @@ async def test_what_nobody_may_give_is_said_in_the_thread_and_a_card_comes_when_
     await chat.shows(root, *cancelled)
     chat.world.slack.fail("chat.postMessage", reset_after_accept=True, times=2)
     both = [APPROVAL, {**APPROVAL, "tool_args": {"path": "/tmp/new.log"}}]
-    await chat.mention("ana", {"at_once": both}, root["ts"])
+    why = {"type": "user_input", "questions": ["Why?"]}
+    await chat.mention("ana", {"at_once": [*both, why]}, root["ts"])
     nobody = "approval of delete_file, and nobody may give it: no approver is named besides @ana, who asked"
-    await chat.shows(root, *cancelled, STUCK, nobody, in_order=False)
+    await chat.shows(root, *cancelled, WAITING, nobody, "Why?", in_order=False)
+    await chat.look(root)
+    await chat.shows(root, *cancelled, WAITING, nobody, "Why?", in_order=False)
+    await chat.world.ana.click("Answer in a form")
+    await chat.world.ana.fill({"Why?": "so"})
+    await chat.world.ana.submit()
+    await chat.shows(root, *cancelled, STUCK, nobody, "Why?", in_order=False)
     mend = "name more approvers in the block motus.test, or set self_approval = true there"
     assert [mend in text for text in chat.shown(root)].count(True) == 1
     await chat.signed(root, "stuck")
@@ -160,7 +175,8 @@ async def test_what_nobody_may_give_is_said_in_the_thread_and_a_card_comes_when_
     await chat.world.told("ben", "Not sent: the agent waits for what nobody here can give it")
     await chat.world.stop()
     await chat.serve(approvers=[ana], self_approval=True)
-    await chat.shows(root, *cancelled, WAITING, nobody, "old.log", "new.log", in_order=False)
+    paths = ('\n  "path": "/tmp/old.log"', '\n  "path": "/tmp/new.log"')
+    await chat.shows(root, *cancelled, WAITING, nobody, "Why?", *paths, in_order=False)
 
 
 async def test_a_message_while_a_turn_runs_is_refused_and_stop_ends_it(chat: Chat) -> None:
@@ -345,7 +361,10 @@ async def test_another_process_goes_on_with_a_turn_that_one_died_in(http_chat: C
     await chat.shows(root, "done")
 
 
-async def test_a_message_behind_somebody_else_s_turn_is_shown_as_not_sent_yet(http_chat: Chat) -> None:
+async def test_a_message_behind_somebody_else_s_turn_is_shown_as_not_sent_yet(
+    http_chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(talking, "QUIET_MS", 0)
     chat, go = http_chat, http_chat.hold()
     await chat.serve()
     root = await chat.mention("ana", {"say": "well"})
