@@ -55,7 +55,8 @@ class Invalid(AskgateError):
 class NobodyMayDecide(Invalid):
     """Nobody could ever decide this: name `approvers` or `responders`, or set ASKGATE_ADMINS."""
 
-    # ``extra`` has the gate, how many it takes (``need``), and whom the requester's rule alone shuts out (``besides``)
+    # ``extra`` has the GateDoc (``asked``), how many it takes (``need``), and whom the requester's rule alone shuts out
+    # (``besides``)
 
     slug = "nobody-may-decide"
 

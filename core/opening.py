@@ -157,7 +157,7 @@ def check_decidable(
         raise NobodyMayDecide(
             f"Nobody could ever decide {gate.tool_call_id!r}: "
             f"name at least {need} {who}{besides} in the policy{or_admins}.",
-            extra={"gate": gate, "need": need, "besides": requester if enough(None) else None},
+            extra={"asked": gate, "need": need, "besides": requester if enough(None) else None},
         )
 
 

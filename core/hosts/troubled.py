@@ -34,7 +34,7 @@ def why_unopened(error: Exception) -> str:
 def unopened(what: str, error: Exception) -> Unopened:
     """The same for a conversation. ``what`` is the host's id of it."""
     match error:
-        case NobodyMayDecide(extra={"gate": GateDoc(kind=Kind.APPROVAL) as gate, **rest}):
+        case NobodyMayDecide(extra={"asked": GateDoc(kind=Kind.APPROVAL) as gate, **rest}):
             return Unopened(what=what, tool=gate.tool_name, need=rest["need"], besides=rest["besides"])
     return Unopened(what=what, why=why_unopened(error))
 
