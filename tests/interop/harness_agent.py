@@ -1,6 +1,7 @@
 """The agent that the real a13n Harness runs in the tests: `ask` has it ask and deploy, `twice` deploy once more after.
 
-It deploys by writing a line to the file DEPLOYED; with DIE set, the process then kills itself.
+It deploys by writing a line to the file DEPLOYED; with DIE set, the process then kills itself. With FAIL set, the model
+fails when it has heard from its tools.
 """
 
 import json
@@ -45,6 +46,8 @@ def calls(messages):
 
 async def model(messages, info):
     wanted, heard = calls(messages)
+    if heard and "FAIL" in os.environ:
+        raise ConnectionError("overloaded")
     for number, (call_id, name, args) in enumerate(wanted):
         yield {number: DeltaToolCall(name=name, json_args=json.dumps(args), tool_call_id=call_id)}
     if not wanted:

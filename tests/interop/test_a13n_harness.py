@@ -193,8 +193,10 @@ async def test_a_conversation_that_waits_takes_no_turn_and_shows_what_was_said(
 async def test_what_cannot_be_put_to_people_is_told_to_the_model_and_holds_up_nothing(
     engine: ResumeEngine, program: Program
 ) -> None:
-    said = await program.ok("say", "one", "ask", ASKGATE_APPROVERS="ben")
-    assert "approvers" in said
+    said = await program.ok("say", "one", "ask", ASKGATE_APPROVERS="ben", FAIL="1")
+    assert ("approvers" in said, "the run failed" in said) == (True, True)
+    await program.ok("say", "two", "ask")
+    await engine.cancel((await waiting(engine)).id, "enough", by=Key(key="ci"), via="api")
     assert ["approvers" in text for text, _ in program.heard("one")] == [True, True]
     assert program.deployments == []
     await program.ok("say", "one", "ask")

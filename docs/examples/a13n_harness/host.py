@@ -85,7 +85,8 @@ class Host:
                     raise
                 print(f"{body['external_id']}: {error}", file=sys.stderr)
                 await self._fail(key, json.loads(body["state"]), f"It cannot be put to people. {error}")
-            self._memory.told(key)
+            else:
+                self._memory.told(key)
 
     async def _fail(self, key: str, kept: Json, why: str) -> None:
         """Go on from what cannot be put to people: the model hears why, and the conversation does not wait for ever."""
@@ -98,10 +99,13 @@ class Host:
                 call.target_call.tool_call_id: {"action": "deny", "reason": why} for call in asked.approvals
             },
         }
-        result = await self._resumed(results, kept, again=False)
         next_key = f"{key}-next"
-        end = turn(kept["conversation"], result, next_key)
-        self._memory.keep(kept["conversation"], end, key=next_key, waited=key)
+        try:
+            end = turn(kept["conversation"], await self._resumed(results, kept, again=False), next_key)
+        except (RunError, RuntimeError) as error:  # the next process tries again; other conversations go on
+            print(f"{kept['conversation']}: {error}", file=sys.stderr)
+        else:
+            self._memory.keep(kept["conversation"], end, key=next_key, waited=key)
 
     async def work(self, *, once: bool = False) -> None:
         await self.tell()

@@ -72,6 +72,7 @@ class Memory:
                 "INSERT OR REPLACE INTO conversation VALUES (?, ?, ?, ?)",
                 [conversation, turn.state, key if turn.wait else None, turn.said],
             )
+            self._db.execute("UPDATE wait SET told = 1 WHERE key = ?", [waited])  # it is over, told or not
             if turn.wait:
                 self._db.execute("INSERT INTO wait (key, body) VALUES (?, ?)", [key, json.dumps(turn.wait)])
             if resumed:
