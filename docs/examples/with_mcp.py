@@ -31,6 +31,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.session import ClientRequestContext
 
 Json = dict[str, Any]
+CHANNEL = os.environ["ASKGATE_CHANNEL"]
 CONTROLS = ["accept", "decline", "cancel"]
 
 
@@ -75,7 +76,7 @@ class People:
                 "host": queue,
                 "title": "MCP",
                 "pending": {"calls": [asks]},
-                "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
+                "place": {"channel": CHANNEL},
             }
             run = (await askgate("/runs", body, key))["id"]
             with self._memory:

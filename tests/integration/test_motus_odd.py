@@ -49,6 +49,7 @@ async def odd() -> AsyncIterator[Odd]:
         (said(500, "Internal Server Error"), Unreadable),
         (said(200, "[" * 100_000), Unreadable),
         (said(502, "<html>"), MotusError),
+        (said(502, {"detail": "http://ana:hush@db.internal is away"}), MotusError),
         (said(200, {"status": "asleep"}), MotusError),
         (said(200, ["no", "session"]), MotusError),
     ],
@@ -59,6 +60,7 @@ async def test_each_answer_of_the_server_has_a_name(odd: Odd, answer: Any, name:
     with pytest.raises(HostAway) as raised:
         await client.read("s")
     assert type(raised.value) is name
+    assert "hush" not in str(raised.value), "operators read it, and it stands in the log"
     await client.close()
 
 

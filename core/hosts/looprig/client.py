@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from core.hosts.base import HostAway
 CALL_S: Final = 15.0
 NOT_NOW: Final = ("gate_not_resumable", "runtime_unavailable")
 """What Factory says while a session cannot be taken up."""
+
+CODE: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Json = dict[str, Any]
 
@@ -42,7 +45,7 @@ class Answered(LooprigError):
         self.code = code
         self.untaken = retryable or status in (401, 403, 404, 429, 503) or code in NOT_NOW
         self.passing = self.untaken or status >= 500
-        super().__init__(f"it answered {status} {code}")
+        super().__init__(f"it answered {status} {code}".rstrip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +124,6 @@ def read(status: int, body: bytes) -> Any:
         return parsed
     error = parsed.get("error") if isinstance(parsed, dict) else None
     said = error if isinstance(error, dict) else {}
-    raise Answered(status, str(said.get("code", "")), retryable=bool(said.get("retryable")))
+    code = str(said.get("code", ""))
+    # it is logged and shown, so it is a word and nothing else
+    raise Answered(status, code if CODE.fullmatch(code) else "", retryable=bool(said.get("retryable")))

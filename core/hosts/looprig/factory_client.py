@@ -51,11 +51,12 @@ class FactoryClient(LooprigClient):
             body = await self._call("GET", ["sessions", session_id, "journal"], query=query)
             with as_known():
                 events = [(int(item["journal_seq"]), item["body"]) for item in body["events"]]
-                position = {"cursor": str(body.get("next_cursor") or "")}
+                last, position = position, {"cursor": str(body.get("next_cursor") or "")}
             for seq, event in events:
                 if isinstance(event, dict):
                     yield seq, event
-            if not position["cursor"] or not events:
+            # a page without events may have further ones behind it
+            if not position["cursor"] or position == last:
                 return
 
     async def gates(self, session_id: str) -> list[Json]:

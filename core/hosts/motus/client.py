@@ -211,4 +211,4 @@ def _read(status: int, body: bytes) -> Any:
         raise Moved(said)
     if status in (400, 405, 413, 422):
         raise Refused(f"it answered {status}")
-    raise MotusError(said)
+    raise MotusError(f"it answered {status}")

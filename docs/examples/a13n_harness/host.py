@@ -40,6 +40,7 @@ from pydantic_ai.tools import ToolApproved, ToolDenied
 HOST = "a13n-harness"
 # longer than a turn takes, so that nobody else takes a run up that goes on; and how long one waits whose process died
 LEASE_S = float(os.environ.get("HOST_LEASE_S", "900"))
+CHANNEL, APPROVERS = os.environ["ASKGATE_CHANNEL"], os.environ["ASKGATE_APPROVERS"].split(",")
 UNPROCESSABLE = 422
 QUESTION = "ask_user_question"
 PRESENTATION = "a13n.harness.approval-presentation"
@@ -102,7 +103,11 @@ class Host:
         next_key = f"{key}-next"
         try:
             end = turn(kept["conversation"], await self._resumed(results, kept, again=False), next_key)
-        except (RunError, RuntimeError) as error:  # the next process tries again; other conversations go on
+        except (
+            RunError,
+            RuntimeError,
+            ValidationError,
+        ) as error:  # the next process tries again; other conversations go on
             print(f"{kept['conversation']}: {error}", file=sys.stderr)
         else:
             self._memory.keep(kept["conversation"], end, key=next_key, waited=key)
@@ -196,8 +201,8 @@ def turn(conversation: str, result: HarnessRunResult[str], key: str) -> Turn:
             "calls": [call(item) for item in result.deferred.calls],
             "approvals": [approval(item, result.deferred) for item in result.deferred.approvals],
         },
-        "place": {"channel": os.environ["ASKGATE_CHANNEL"]},
-        "policy": {"approvers": os.environ["ASKGATE_APPROVERS"].split(","), "edits": True},
+        "place": {"channel": CHANNEL},
+        "policy": {"approvers": APPROVERS, "edits": True},
     }
     return Turn(wait=wait)
 
