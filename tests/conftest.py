@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -39,6 +40,7 @@ HOME = "T1"
 ANA = Person(team=HOME, user="U1")
 BEN = Person(team=HOME, user="U2")
 CHO = Person(team=HOME, user="U3")
+ROOM_BYTES = 2 * 1024**3
 LOOPBACK = ip_network("127.0.0.0/8")
 
 
@@ -83,10 +85,23 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One embedded server for the whole session; each test flushes it first."""
     import asyncio
 
-    server = EmbeddedServer(tmp_path_factory.mktemp("redis"))
+    folder = _in_memory() or tmp_path_factory.mktemp("redis")
+    server = EmbeddedServer(folder)
     asyncio.run(server.start())
     yield server.url
     asyncio.run(server.stop())
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_memory() -> Path | None:
+    """A folder that no disk holds up: each write of the server waits for it, and others write to a disk too.
+
+    None where there is no such thing, or little room. What outlives a server is tested with folders on a disk.
+    """
+    memory = Path("/dev/shm")  # the folder in it has a name of its own
+    if not memory.is_dir() or shutil.disk_usage(memory).free < ROOM_BYTES:
+        return None
+    return Path(tempfile.mkdtemp(prefix="askgate-", dir=memory))
 
 
 @pytest.fixture
