@@ -60,7 +60,7 @@ def build_app(
     )
     slack = Slack(client)
     inbox = Inbox(engine, slack)
-    talk = Talk(engine, slack, hosts)
+    talk = Talk(engine, slack, inbox, hosts)
     talk.register(app)
     lists, admin = Lists(engine, slack, inbox), Admin(engine, slack)
     Actions(engine, slack, lists).register(app)

@@ -18,6 +18,7 @@ from bot import words
 from bot.cards.inbox import Page
 from bot.cards.talk import STOP, choice_blocks, opening_message
 from bot.cards.text import mention
+from bot.listeners.inbox import Inbox
 from bot.listeners.people import person_of
 from bot.listeners.said import said
 from bot.listeners.surfaces import UNTOLD, Surface
@@ -41,9 +42,10 @@ log = structlog.get_logger(__name__)
 class Talk:
     """Takes what is said, and says privately why it was not taken."""
 
-    def __init__(self, engine: ResumeEngine, slack: Slack, hosts: Hosts) -> None:
+    def __init__(self, engine: ResumeEngine, slack: Slack, inbox: Inbox, hosts: Hosts) -> None:
         self._engine = engine
         self._slack = slack
+        self._inbox = inbox
         self._hosts = hosts
 
     def register(self, app: AsyncApp) -> None:
@@ -108,31 +110,21 @@ class Talk:
 
     async def _stopped(self, talk_id: str, by: Person, ts: str = "") -> str | None:
         """End a conversation; all see that in its thread. Returns why it was not ended."""
-        talk = await self._engine.talks.read(talk_id)
+        engine = self._engine
+        talk = await engine.talks.read(talk_id)
         if talk and ts in talk.heard:
             return None
         if talk is None or not talk.alive:
             return words.TALK_NOTHING
         if talk.by != by:
             try:
-                await self._check_admin(by)
+                await check_admin(engine.admins, by, home=engine.home, directory=engine.directory)
             except CannotVerify:
                 return words.CANNOT_VERIFY_ADMIN
             except NotAllowed:
                 return words.talk_not_yours(mention(talk.by))
-        done = await self._engine.talks.stop(talk_id, End(kind=Ending.STOPPED, by=by), ts=ts)
+        done = await engine.talks.stop(talk_id, End(kind=Ending.STOPPED, by=by), ts=ts)
         return None if done else words.TALK_NOTHING
-
-    async def _is_admin(self, person: Person) -> bool:
-        try:
-            await self._check_admin(person)
-        except NotAllowed:  # also who cannot be verified now: the click on a choice would say so
-            return False
-        return True
-
-    async def _check_admin(self, by: Person) -> None:
-        engine = self._engine
-        await check_admin(engine.admins, by, home=engine.home, directory=engine.directory)
 
     async def _tell(self, channel: str, what: Said, word: str) -> None:
         try:
@@ -173,7 +165,7 @@ class Talk:
     async def stop(self, person: Person, channel: str, team: str) -> Page | str:
         """End the one conversation here that somebody began, or let them choose; admins choose among all."""
         here = await self._engine.talks.here(team, channel)
-        if any(talk.by != person for talk in here) and not await self._is_admin(person):
+        if any(talk.by != person for talk in here) and not await self._inbox.is_admin(person):
             here = [talk for talk in here if talk.by == person]
         if not here:
             return words.TALK_NOTHING

@@ -205,6 +205,13 @@ async def dies_in_an_approved_tool(engine: ResumeEngine, program: Program, run: 
     assert "it has run" in program.heard["d1"]
 
 
+async def fails_after_an_approved_tool(program: Program, run: Run) -> None:
+    """A decided run, whose model fails when the tools have run: people read that they may have."""
+    refused = await program.until_refused(run, FAIL="1")
+    assert ("may have run" in refused, "overloaded" in refused) == (True, True)
+    assert program.deployments == ["1.4 staging"]
+
+
 async def hears_of_silence(engine: ResumeEngine, program: Program) -> None:
     """What could be shown to nobody is told to the model as that, and nothing runs."""
     run = await program.until_it_waits("Deploy 1.4")

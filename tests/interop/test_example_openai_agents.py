@@ -12,7 +12,14 @@ from core.engine import ResumeEngine
 from core.gates import Action
 from core.runs import Run
 from tests.conftest import ANA
-from tests.interop.examples import Program, dies_in_an_approved_tool, example, gate, hears_of_silence
+from tests.interop.examples import (
+    Program,
+    dies_in_an_approved_tool,
+    example,
+    fails_after_an_approved_tool,
+    gate,
+    hears_of_silence,
+)
 from tests.interop.upstream import environment
 
 
@@ -64,9 +71,7 @@ async def test_a_model_that_fails_after_an_approved_tool_has_people_told_that_it
 ) -> None:
     run = await program.until_it_waits("Deploy 1.4")
     await decide(engine, run)
-    refused = await program.until_refused(run, FAIL="1")
-    assert ("may have run" in refused, "overloaded" in refused) == (True, True)
-    assert program.deployments == ["1.4 staging"]
+    await fails_after_an_approved_tool(program, run)
 
 
 @pytest.mark.slow
