@@ -34,6 +34,12 @@ AT_ONCE = [
 ]
 if "TWINS" in os.environ:  # the same call twice
     AT_ONCE = [(use_id, "deploy", {"version": "1.4", "target": "backup"}, []) for use_id in ("d1", "d2")]
+if "ODD" in os.environ:  # a question that lacks what askgate wants, and one that it does not take
+    bare = {"question": "Which one?", "options": [{"label": "One"}, {"label": "Two", "description": ""}]}
+    many = {"question": "Which?", "header": "Scope", "options": [{"label": f"{n}"} for n in range(9)]}
+    AT_ONCE = [
+        (use_id, "AskUserQuestion", {"questions": [q]}, []) for use_id, q in (("q1", bare), ("q2", many))
+    ]
 AFTERWARDS = ("d4", "deploy", {"version": "1.4", "target": "prod"}, [])
 
 

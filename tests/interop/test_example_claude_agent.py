@@ -84,3 +84,20 @@ async def test_the_same_call_twice_at_once_has_a_decision_each(
         await program.ended(process)
     assert sorted(program.heard[key]["behavior"] for key in ("d1", "d2")) == ["allow", "deny"]
     assert program.deployments == ["1.4 backup"]
+
+
+@pytest.mark.slow
+async def test_an_odd_question_is_asked_if_it_can_be_and_else_the_agent_reads_why_not(
+    engine: ResumeEngine, program: Program
+) -> None:
+    async with program.running("Deploy 1.4", ODD="1") as process:
+        run = await program.waiting(process)
+        values = {"answers": {"Which one?": "Two"}}
+        await engine.decide(run.gates[0].id, Action.ANSWER, by=ANA, via="slack", values=values)
+        [after] = [found for found in await program.all_waiting(process, 1) if found.id != run.id]
+        await engine.decide(after.gates[0].id, Action.DENY, by=ANA, via="slack", comment="no more")
+        await program.ended(process)
+    assert program.heard["q1"]["updatedInput"]["answers"] == {"Which one?": "Two"}
+    assert program.heard["q2"]["behavior"] == "deny"
+    assert "People could not be asked" in program.heard["q2"]["message"]
+    assert "options" in program.heard["q2"]["message"]
