@@ -12,6 +12,7 @@ import with_langgraph
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
 
 OPTIONS = [{"label": "Focused", "description": "One service"}, {"label": "Broad", "description": "All"}]
 
@@ -46,6 +47,17 @@ class Scripted(BaseChatModel):
     def _llm_type(self):
         return "scripted"
 
+
+if "WIPE" in os.environ:  # another tool under review, as whoever copies the program adds one
+
+    @tool
+    def wipe(path: str) -> str:
+        """Wipe a folder."""
+        return f"{path} is gone"
+
+    with_langgraph.TOOLS["wipe"] = wipe
+    with_langgraph.REVIEW["wipe"] = ["approve", "reject"]
+    CALLS = [("wipe", "w1", {"path": "/srv"})]
 
 if "DIE" in os.environ:
     deploy = with_langgraph.deploy.func

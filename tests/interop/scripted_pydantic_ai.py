@@ -8,6 +8,7 @@ import os
 import signal
 
 import with_pydantic_ai
+from pydantic_ai import Tool
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
 
@@ -33,6 +34,14 @@ def model(messages, info):
         raise ConnectionError("overloaded")
     return ModelResponse([TextPart(json.dumps(heard))] if heard else CALLS)
 
+
+if "WIPE" in os.environ:  # another tool that wants approval, as whoever copies the program adds one
+
+    def wipe(path: str) -> str:
+        return f"{path} is gone"
+
+    with_pydantic_ai.TOOLS["wipe"] = Tool(wipe, requires_approval=True)
+    CALLS = [ToolCallPart("wipe", {"path": "/srv"}, "w1")]
 
 if "DIE" in os.environ:
     deploy = with_pydantic_ai.deploying.function_schema.function

@@ -121,6 +121,19 @@ async def test_a_model_that_fails_after_the_tools_is_asked_again_and_no_tool_run
 
 
 @pytest.mark.slow
+async def test_another_tool_is_an_approval_without_edits_where_it_allows_none(
+    engine: ResumeEngine, program: Program
+) -> None:
+    run = await program.until_it_waits("Wipe it", WIPE="1")
+    [gate] = run.gates
+    assert (gate.doc.kind, gate.doc.tool_name, gate.policy.edits) == ("approval", "wipe", False)
+    assert gate.policy.deciders == ("U1",)
+    await engine.decide(gate.id, Action.APPROVE, by=ANA, via="slack")
+    await program.until_taken_up(run, WIPE="1")
+    assert program.heard["w1"] == ["/srv is gone", "success"]
+
+
+@pytest.mark.slow
 async def test_silence_is_told_to_the_model_and_nothing_runs(engine: ResumeEngine, program: Program) -> None:
     run = await program.until_it_waits("Deploy 1.4", INTERRUPTS="per_call")
     await engine.undeliverable(run.id, "is_archived")

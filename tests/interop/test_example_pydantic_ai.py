@@ -77,5 +77,14 @@ async def test_a_model_that_fails_after_an_approved_tool_has_people_told_that_it
 
 
 @pytest.mark.slow
+async def test_another_tool_is_approved_by_its_own_schema(engine: ResumeEngine, program: Program) -> None:
+    run = await program.until_it_waits("Wipe it", WIPE="1")
+    edited = {"override_args": {"path": "/tmp/srv"}}
+    await engine.decide(gate(run, "w1").id, Action.APPROVE, by=ANA, via="slack", values=edited)
+    await program.until_taken_up(run, WIPE="1")
+    assert program.heard["w1"] == ["/tmp/srv is gone", "success"]
+
+
+@pytest.mark.slow
 async def test_silence_is_told_to_the_model_and_nothing_runs(engine: ResumeEngine, program: Program) -> None:
     await hears_of_silence(engine, program)
